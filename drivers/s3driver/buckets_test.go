@@ -394,16 +394,16 @@ func TestEncryptionByAnAlias(t *testing.T) {
 	}
 }
 
-// TestRegions checks the regions in requests to the store and in responses.
+// TestRegions checks the regions in requests to the store and in responses. The store has only one region.
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	on, server := startFake(t, s3fake.Options{Region: "eu-west-3"})
-	on.backend.Region = "eu-west-3"
+	on, server := startFake(t, s3fake.Options{Region: "lab-1"})
+	on.backend.Region = "lab-1"
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, map[string]string{"region": "eu-west-3"})
+	bucket := w.NewBucket(t, map[string]string{"region": "lab-1"})
 	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	want := &cosi.S3BucketInfo{
-		BucketId: bucket, Endpoint: server.URL(), Region: "eu-west-3", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
+		BucketId: bucket, Endpoint: server.URL(), Region: "lab-1", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 	}
 	got := granted.GetBuckets()[0].GetBucketInfo().GetS3()
 	if diff := cmp.Diff(want.String(), got.String()); diff != "" {

@@ -22,7 +22,7 @@ type S3 struct {
 
 	// URL is the endpoint for clients outside Docker.
 	URL string
-	// Region is the only region that the fake serves.
+	// Region is the fake's own region.
 	Region string
 	// AccessKeyID and SecretAccessKey are the root credentials, and also the administrator's credentials below
 	// /_cooper/.

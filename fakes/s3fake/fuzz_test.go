@@ -70,18 +70,18 @@ func valid(query string) bool {
 // FuzzDocuments sends arbitrary bodies to everything that reads XML or JSON.
 func FuzzDocuments(f *testing.F) {
 	w := fuzzWorld(f)
-	for _, body := range []string{tagging, lifecycle, cors, block, ownership, sse, objLock, retention, hold, bucketPol, parts, `<Delete><Object><Key>k</Key></Object></Delete>`} {
+	for _, body := range []string{tagging, lifecycle, cors, block, ownership, sse, objLock, retention, hold, bucketPol, parts, accessPolicy, `<Delete><Object><Key>k</Key></Object></Delete>`} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, setup := range []operation{{method: "PUT", path: "/docs"}, {method: "PUT", path: "/docs/k", body: "x"}} {
 			w.send(t, w.Root(), setup)
 		}
-		for _, sub := range []string{"tagging", "lifecycle", "cors", "publicAccessBlock", "ownershipControls", "encryption", "object-lock", "policy", "versioning"} {
+		for _, sub := range []string{"tagging", "lifecycle", "cors", "publicAccessBlock", "ownershipControls", "encryption", "object-lock", "policy", "versioning", "acl"} {
 			got := w.send(t, w.Root(), operation{method: "PUT", path: "/docs?" + sub, body: body})
 			noServerError(t, got.Code, got.Body)
 		}
-		for _, op := range []operation{{method: "PUT", path: "/docs/k?tagging"}, {method: "PUT", path: "/docs/k?retention"}, {method: "PUT", path: "/docs/k?legal-hold"}, {method: "POST", path: "/docs?delete"}, {method: "POST", path: "/docs/k?uploadId=x"}} {
+		for _, op := range []operation{{method: "PUT", path: "/docs/k?tagging"}, {method: "PUT", path: "/docs/k?retention"}, {method: "PUT", path: "/docs/k?legal-hold"}, {method: "PUT", path: "/docs/k?acl"}, {method: "POST", path: "/docs?delete"}, {method: "POST", path: "/docs/k?uploadId=x"}} {
 			op.body = body
 			got := w.send(t, w.Root(), op)
 			noServerError(t, got.Code, got.Body)

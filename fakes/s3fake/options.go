@@ -13,7 +13,8 @@ import (
 type Options struct {
 	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Region is the only region served. Default us-east-1.
+	// Region is the region of requests that are not signed for another one, and of the buckets of Seed. Default
+	// us-east-1. If it is a region of AWS, the server also has the other regions of the partition.
 	Region string
 	// AccountID is the 12-digit account number. Default 000000000000.
 	AccountID string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
@@ -182,8 +183,13 @@ func TestCreatingABucketAgain(t *testing.T) {
 	t.Parallel()
 	for region, want := range map[string]string{"us-east-1": "", "eu-central-1": "BucketAlreadyOwnedByYou"} {
 		f := start(t, s3fake.Options{Region: region})
-		f.bucket(t, "docs")
-		_, err := f.s3(f.Root()).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("docs")})
+		input := &s3.CreateBucketInput{Bucket: aws.String("docs")}
+		if region != "us-east-1" {
+			input.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(region)}
+		}
+		_, err := f.s3(f.Root()).CreateBucket(t.Context(), input)
+		wantNoError(t, err)
+		_, err = f.s3(f.Root()).CreateBucket(t.Context(), input)
 		if got := code(t, err); got != want {
 			t.Errorf("in %s: %q, want %q", region, got, want)
 		}

@@ -149,7 +149,7 @@ func (s *state) root() Credentials {
 	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
 }
 
-// Region returns the only region that the server serves.
+// Region returns the server's own region, Options.Region.
 func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.

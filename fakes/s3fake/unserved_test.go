@@ -83,17 +83,11 @@ func TestWhatIsNotServed(t *testing.T) {
 		"a deletion if the time is right":          {method: http.MethodDelete, path: object, headers: "X-Amz-If-Match-Last-Modified-Time: Mon, 02 Jan 2006 15:04:05 GMT"},
 		"deletions if the size is right":           {method: http.MethodPost, path: "/docs?delete", body: `<Delete><Object><Key>k</Key><Size>1</Size></Object></Delete>`},
 		"an abortion if the time is right":         {method: http.MethodDelete, path: object + "?uploadId={upload}", headers: "X-Amz-If-Match-Initiated-Time: Mon, 02 Jan 2006 15:04:05 GMT"},
-		"an ACL of an object":                      {method: http.MethodPut, path: "/open/k", headers: "X-Amz-Acl: public-read", body: "x"},
-		"a grant on an object":                     {method: http.MethodPut, path: "/open/k", headers: "X-Amz-Grant-Read: id=1", body: "x"},
-		"an ACL of a bucket":                       {method: http.MethodPut, path: "/open?acl", headers: "X-Amz-Acl: public-read"},
-		"a grant on a bucket":                      {method: http.MethodPut, path: "/open?acl", headers: "X-Amz-Grant-Read: id=1"},
-		"a grant on a new bucket":                  {method: http.MethodPut, path: "/fresh", headers: "X-Amz-Object-Ownership: ObjectWriter\nX-Amz-Grant-Read: id=1"},
 		"encryption in two layers":                 {method: http.MethodPut, path: object, headers: "X-Amz-Server-Side-Encryption: aws:kms:dsse", body: "x"},
 		"a context of encryption":                  {method: http.MethodPut, path: object, headers: "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Context: e30=", body: "x"},
 		"a bucket in a namespace":                  {method: http.MethodPut, path: "/fresh", headers: "X-Amz-Bucket-Namespace: account-regional"},
 		"deletion with a second factor":            {method: http.MethodPut, path: "/docs?versioning", body: `<VersioningConfiguration><Status>Enabled</Status><MfaDelete>Enabled</MfaDelete></VersioningConfiguration>`},
 	}
-	w.send(t, w.Root(), operation{method: http.MethodPut, path: "/open", headers: "X-Amz-Object-Ownership: ObjectWriter"})
 	before := w.Inventory()
 	for name, op := range tests {
 		if got := w.send(t, w.Root(), op); errorCode(got.Body.Bytes()) != "NotImplemented" || got.Code != http.StatusNotImplemented {

@@ -318,7 +318,7 @@ func explained() map[string][]string {
 		},
 		"a continuation token is opaque (API Reference, ListObjectsV2)":                          {"ListObjectsV2_both_start_after_and_continuation_token"},
 		"a failed condition on the source of a copy is 412, not 304 (API Reference, CopyObject)": {"CopyObject_conditional_reads", "UploadPartCopy_conditional_reads"},
-		"ACLs are refused by a bucket that enforces its owner, and buckets have no other ACLs":   {"CopyObject_object_acl_not_supported", "CreateMultipartUpload_object_acl_not_supported", "GetBucketVersioning_with_acl_access"},
+		"ACLs are refused by a bucket that enforces its owner, and allow no GetBucketVersioning": {"CopyObject_object_acl_not_supported", "CreateMultipartUpload_object_acl_not_supported", "GetBucketVersioning_with_acl_access"},
 		"x-amz-storage-class is left out for STANDARD (API Reference, GetObject and HeadObject)": {
 			"CopyObject_should_copy_meta_props", "CopyObject_should_replace_meta_props", "CopyObject_cross_bucket_server_side_copy",
 		},

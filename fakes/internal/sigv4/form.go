@@ -20,13 +20,13 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	field := func(rest string) string { return strings.ToLower(d.header) + rest }
 	if fields["policy"] == "" && fields[field("signature")] == "" && fields[field("credential")] == "" {
 		if fields["awsaccesskeyid"] != "" {
-			return nil, errSigV2
+			return nil, ErrVersion2
 		}
 		return nil, nil
 	}
 	if fields["awsaccesskeyid"] != "" || fields["signature"] != "" {
 		if !v.Version2 {
-			return nil, errSigV2
+			return nil, ErrVersion2
 		}
 		return v.verifyFormVersion2(fields)
 	}

@@ -86,13 +86,29 @@ func parseCredential(credential string, want Expect, d Dialect, bad malformed) (
 	if s.service != want.Service {
 		return "", s, bad("incorrect service %q. This endpoint belongs to %q.", s.service, want.Service)
 	}
-	if want.Region != "" && s.region != want.Region {
-		return "", s, bad("the region %q is wrong; expecting %q", s.region, want.Region).With("Region", want.Region)
+	if want.Region != "" && s.region != want.Region && (want.Also == nil || !want.Also(s.region)) {
+		return "", s, wrongRegion(bad, s.region, want.Region)
 	}
 	if _, err := time.Parse(dateFormat, s.date); err != nil || len(s.date) != len(dateFormat) {
 		return "", s, bad("incorrect date format %q. This date in the credential must be in the format \"yyyyMMdd\".", s.date)
 	}
 	return parts[0], s, nil
+}
+
+func wrongRegion(bad malformed, got, want string) *awserr.Error {
+	return bad("the region '%s' is wrong; expecting '%s'", got, want).With("Region", want)
+}
+
+// WrongRegion returns the error for a signature that is not for the bucket's region.
+func (v *Verified) WrongRegion(want string) *awserr.Error {
+	bad := malformed(headerMalformed)
+	switch v.Mode {
+	case Query:
+		bad = queryMalformed
+	case Form:
+		bad = formMalformed("")
+	}
+	return wrongRegion(bad, v.Region, want)
 }
 
 // parseHeader reads an Authorization header. The date and its distance from now are judged later.
@@ -103,7 +119,7 @@ func parseHeader(r *http.Request, want Expect, d Dialect) (*claim, error) {
 		return nil, InvalidArgument("Authorization", auth, "Authorization header is invalid -- one and only one ' ' (space) required.")
 	}
 	if kind == "AWS" {
-		return nil, errSigV2
+		return nil, ErrVersion2
 	}
 	if kind != d.algorithm {
 		return nil, InvalidArgument("Authorization", kind, "Unsupported Authorization Type")

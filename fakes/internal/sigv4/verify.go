@@ -32,7 +32,8 @@ const (
 const maxSkew = 15 * time.Minute
 
 var (
-	errSigV2 = awserr.New(http.StatusBadRequest, "InvalidRequest",
+	// ErrVersion2 is the error for Signature Version 2 where it is not accepted.
+	ErrVersion2 = awserr.New(http.StatusBadRequest, "InvalidRequest",
 		"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.")
 	errMissingDate = awserr.New(http.StatusForbidden, "AccessDenied",
 		"AWS authentication requires a valid Date or x-amz-date header.")
@@ -44,8 +45,10 @@ var (
 type Expect struct {
 	// Service is the service in the scope, for example s3 or iam.
 	Service string
-	// Region is the only region served; "" accepts any region.
+	// Region is the region that is expected; "" accepts any region.
 	Region string
+	// Also reports whether another region is accepted, too. nil accepts none.
+	Also func(region string) bool
 }
 
 // Lookup returns the secret of an access key. token is the request's security token, or "" if there is none. Lookup's
@@ -84,6 +87,8 @@ type Verified struct {
 	Expires  time.Duration
 	// Version2 is set for Signature Version 2.
 	Version2 bool
+	// Region is the region in the scope of the signature, or "" with Signature Version 2.
+	Region string
 	// PayloadHash is the value of x-amz-content-sha256, or UNSIGNED-PAYLOAD.
 	PayloadHash string
 
@@ -102,7 +107,7 @@ func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 	case strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") || strings.Contains(r.URL.RawQuery, "Signature="):
 		if query := parseQuery(r.URL.RawQuery); isVersion2(query) {
 			if !v.Version2 {
-				return nil, errSigV2
+				return nil, ErrVersion2
 			}
 			return v.verifyVersion2(r, query)
 		}
@@ -287,7 +292,7 @@ func (c *claim) compareAs(r *http.Request, secret, payload, omitQuery string) (*
 
 func (c *claim) verified(key []byte, payload string) *Verified {
 	return &Verified{
-		Mode: c.mode, AccessKeyID: c.accessKeyID, SecurityToken: c.securityToken,
+		Mode: c.mode, AccessKeyID: c.accessKeyID, SecurityToken: c.securityToken, Region: c.scope.region,
 		SignedAt: c.signedAt, Expires: c.expires, PayloadHash: payload,
 		scope: c.scope, amzDate: c.amzDate, key: key, signature: c.signature,
 	}

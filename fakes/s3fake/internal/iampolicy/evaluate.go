@@ -185,6 +185,8 @@ type Inputs struct {
 	Boundaries []*Document
 	// Resource is the bucket policy, or nil if there is none.
 	Resource *Document
+	// ACL is what an access control list grants. It can only allow.
+	ACL Grant
 	// Root marks the account's root user. Only a resource policy can deny its requests.
 	Root bool
 	// Foreign marks a caller of another account. It needs permission from both its own account's policies and the
@@ -194,6 +196,18 @@ type Inputs struct {
 	// boundary does not also have to allow it.
 	ResourceBypassesBoundary bool
 }
+
+// Grant is what an access control list grants to a caller.
+type Grant int
+
+const (
+	// NoGrant means that the list does not name the caller.
+	NoGrant Grant = iota
+	// GrantToAccount means that it names the caller's account, whose own policies then decide.
+	GrantToAccount
+	// GrantToAll means that it names a group with the caller in it.
+	GrantToAll
+)
 
 // Decision is the result of a policy evaluation, with the reason for the error message.
 type Decision struct {
@@ -230,10 +244,11 @@ func Decide(in Inputs, r Request) Decision {
 			bounded = false
 		}
 	}
-	if in.Foreign && resource != Allow {
+	if in.Foreign && resource != Allow && in.ACL == NoGrant {
 		return Decision{Policy: "resource-based"}
 	}
-	if !in.Foreign && resource == Allow && in.Resource.Names(r) && (bounded || in.passesBoundary(r)) {
+	named := in.ACL == GrantToAll || resource == Allow && in.Resource.Names(r)
+	if !in.Foreign && named && (bounded || in.passesBoundary(r)) {
 		return Decision{Allowed: true}
 	}
 	if identity != Allow {
@@ -247,7 +262,7 @@ func Decide(in Inputs, r Request) Decision {
 
 // passesBoundary reports whether the resource policy's permission is not limited by an implicit denial in a boundary.
 func (in Inputs) passesBoundary(r Request) bool {
-	return in.ResourceBypassesBoundary || r.Principal.Anonymous || in.Resource.namesSession(r)
+	return in.ResourceBypassesBoundary || r.Principal.Anonymous || in.Resource != nil && in.Resource.namesSession(r)
 }
 
 func evaluateAll(docs []*Document, r Request) Effect {

@@ -7,20 +7,38 @@ import (
 	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// grantOwner is the only grant that the fake supports: full control for the bucket's owner.
-func (q *request) grantOwner() *document {
-	owner := q.Account.CanonicalID()
+var (
+	errBucketACL = awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+	errPublicACL = awserr.New(http.StatusBadRequest, "InvalidBucketAclWithBlockPublicAccessError", "Bucket cannot have public ACLs set with BlockPublicAccess enabled")
+)
+
+// aclDocument is the ACL of a bucket or an object. Without one, and with the bucket owner enforced, the bucket's owner
+// has full control.
+func (q *request) aclDocument(acl *store.ACL) *document {
+	if acl == nil || !aclsEnabled(q.state) {
+		acl = &store.ACL{Grants: []store.Grant{{ID: q.Account.CanonicalID(), Permission: fullControl}}}
+	}
 	d := newDocument("AccessControlPolicy")
-	d.start("Owner").text("ID", owner).end()
-	d.start("AccessControlList").start("Grant")
-	d.buf.WriteString(`<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"><ID>` + owner + `</ID></Grantee>`)
-	d.text("Permission", "FULL_CONTROL").end().end()
-	return d
+	d.start("Owner").text("ID", q.ownerOf(acl)).end()
+	d.start("AccessControlList")
+	for _, g := range acl.Grants {
+		kind, name, value := "CanonicalUser", "ID", g.ID
+		if g.URI != "" {
+			kind, name, value = "Group", "URI", g.URI
+		}
+		d.start("Grant")
+		d.buf.WriteString(`<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="` + kind + `">`)
+		d.text(name, value)
+		d.buf.WriteString("</Grantee>")
+		d.text("Permission", g.Permission).end()
+	}
+	return d.end()
 }
 
-func (q *request) getBucketACL() error { return q.send(q.grantOwner()) }
+func (q *request) getBucketACL() error { return q.send(q.aclDocument(q.state.ACL)) }
 
 func (q *request) getObjectACL() error {
 	v, err := q.get()
@@ -31,89 +49,145 @@ func (q *request) getObjectACL() error {
 		return err
 	}
 	q.versionHeader(v)
-	return q.send(q.grantOwner())
+	return q.send(q.aclDocument(v.ACL))
 }
 
-// putACL accepts ACLs that change nothing. With the bucket owner enforced, S3 does not allow any others either.
-func (q *request) putACL() error {
-	acl := q.header("X-Amz-Acl")
-	if err := q.checkACLShape(); err != nil {
+func (q *request) putBucketACL() error {
+	acl, err := q.requestedACL(q.Account.CanonicalID())
+	switch {
+	case err != nil:
 		return err
-	}
-	if q.ownership() == ownerEnforced {
-		if acl == "bucket-owner-full-control" && q.key != "" {
-			return q.status(http.StatusOK)
-		}
+	case !aclsEnabled(q.state):
 		return errNoACL
 	}
-	if acl == "private" || (acl == "bucket-owner-full-control" && q.key != "") {
-		return q.status(http.StatusOK)
+	if err := q.blockACL(acl, "s3:PutBucketAcl", q.bucketARN()); err != nil {
+		return err
 	}
-	return notImplemented("acl", "This fake supports only the private ACL.")
+	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+		b.ACL = acl
+		return nil
+	}), http.StatusOK)
 }
 
-// checkACLShape rejects an ACL that is given in several ways, in none, or by an unknown name (PutObjectAcl and
-// PutBucketAcl in the API Reference: "You cannot do both").
-func (q *request) checkACLShape() error {
+func (q *request) putObjectACL() error {
+	before, err := q.get()
+	owner := q.Account.CanonicalID()
+	if err == nil {
+		owner = q.ownerOf(before.ACL)
+	}
+	acl, err := q.requestedACL(owner)
+	switch {
+	case err != nil:
+		return err
+	case !aclsEnabled(q.state) && q.header("X-Amz-Acl") == ownersControl:
+		return q.status(http.StatusOK)
+	case !aclsEnabled(q.state):
+		return errNoACL
+	}
+	if err := q.blockACL(acl, "s3:PutObjectAcl", q.objectARN()); err != nil {
+		return err
+	}
+	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
+		v.ACL = acl
+		return q.marked(v)
+	})
+	if err != nil {
+		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
+			return q.marked(v)
+		}
+		return err
+	}
+	q.versionHeader(v)
+	return q.status(http.StatusOK)
+}
+
+// requestedACL reads the new ACL of PutBucketAcl or PutObjectAcl, which is given in one of three ways: a canned ACL,
+// headers with grants, or a document ("You cannot do both" in the API Reference).
+func (q *request) requestedACL(owner string) (*store.ACL, error) {
 	raw, err := q.readBody()
 	canned, grant := q.header("X-Amz-Acl"), q.grantHeader()
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case canned == "" && grant == "" && len(raw) == 0:
-		return awserr.New(http.StatusBadRequest, "MissingSecurityHeader", "Your request was missing a required header").With("MissingHeaderName", "x-amz-acl")
+		return nil, awserr.New(http.StatusBadRequest, "MissingSecurityHeader", "Your request was missing a required header").With("MissingHeaderName", "x-amz-acl")
 	case len(raw) > 0 && (canned != "" || grant != ""):
-		return awserr.New(http.StatusBadRequest, "UnexpectedContent", "This request does not support content")
+		return nil, awserr.New(http.StatusBadRequest, "UnexpectedContent", "This request does not support content")
+	case len(raw) > 0:
+		return q.parseACL(raw, owner)
 	}
-	return q.oneACL()
+	return q.headerACL(owner)
 }
 
-// oneACL rejects a canned ACL together with grants, also on new objects and buckets, and an unknown canned ACL.
-func (q *request) oneACL() error {
+// headerACL is the ACL in the headers of a request; nil without any, and for the private ACL of the bucket's owner.
+func (q *request) headerACL(owner string) (*store.ACL, error) {
 	canned := q.header("X-Amz-Acl")
 	switch {
 	case canned != "" && q.grantHeader() != "":
-		return invalidRequest("Specifying both Canned ACLs and Header Grants is not allowed")
+		return nil, invalidRequest("Specifying both Canned ACLs and Header Grants is not allowed")
 	case canned != "" && !slices.Contains(cannedACLs, canned):
-		return invalidArgument("x-amz-acl", canned, "")
+		return nil, invalidArgument("x-amz-acl", canned, "")
+	case q.grantHeader() != "":
+		grants, err := q.headerGrants()
+		return &store.ACL{Owner: owner, Grants: grants}, err
 	}
+	bucketOwner := q.Account.CanonicalID()
+	grants := cannedGrants(canned, owner, bucketOwner)
+	if owner == bucketOwner && len(grants) == 1 {
+		return nil, nil
+	}
+	return &store.ACL{Owner: owner, Grants: grants}, nil
+}
+
+// newObjectACL is the ACL of an object that the request creates. With the bucket owner enforced, ACLs are rejected
+// unless they grant only what the owner already has.
+func (q *request) newObjectACL() (*store.ACL, error) {
+	canned := q.header("X-Amz-Acl")
+	owner := q.callerID()
+	if canned == ownersControl && q.ownership() == "BucketOwnerPreferred" {
+		owner = q.Account.CanonicalID()
+	}
+	if canned == "" && q.grantHeader() == "" && (owner == q.Account.CanonicalID() || !aclsEnabled(q.state)) {
+		return nil, nil
+	}
+	acl, err := q.headerACL(owner)
+	switch {
+	case err != nil:
+		return nil, err
+	case aclsEnabled(q.state):
+		return acl, q.blockACL(acl, "s3:PutObject", q.objectARN())
+	case q.grantHeader() == "" && slices.Contains([]string{"", "private", ownersControl}, canned):
+		return nil, nil
+	}
+	return nil, errNoACL
+}
+
+// newBucketACL sets the ACL of a new bucket with an ownership; "" is the default, which allows none.
+func (q *request) newBucketACL(b *store.Bucket, ownership string) error {
+	acl, err := q.headerACL(q.Account.CanonicalID())
+	canned := q.header("X-Amz-Acl")
+	switch {
+	case err != nil:
+		return err
+	case q.grantHeader() == "" && (canned == "" || canned == "private"):
+		return nil
+	case ownership == "" || ownership == ownerEnforced:
+		return errBucketACL
+	case acl.Public() && accessBlockOf(*b).BlockPublicAcls:
+		return errPublicACL
+	}
+	b.ACL = acl
 	return nil
 }
 
-// cannedACLs are the names of "Canned ACL" in the Amazon S3 User Guide.
-var cannedACLs = []string{
-	"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
-	"bucket-owner-full-control", "log-delivery-write",
-}
-
-// grantHeader returns the first header with a grant, or "" if there is none.
-func (q *request) grantHeader() string {
-	for _, name := range []string{"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-full-control", "x-amz-grant-read-acp", "x-amz-grant-write-acp"} {
-		if q.header(name) != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// checkACLHeaders rejects ACLs on new objects unless they grant only what the owner already has: writer and bucket
-// owner are the same account here.
-func (q *request) checkACLHeaders() error {
-	if err := q.oneACL(); err != nil {
-		return err
-	}
-	if grant := q.grantHeader(); grant != "" {
-		if q.ownership() == ownerEnforced {
-			return errNoACL
-		}
-		return notImplemented(grant, "ACL grants are not supported by this fake.")
-	}
-	acl := q.header("X-Amz-Acl")
-	switch {
-	case acl == "" || acl == "bucket-owner-full-control" || acl == "private":
+// blockACL rejects a public ACL if the bucket blocks those.
+func (q *request) blockACL(acl *store.ACL, action, resource string) error {
+	if !acl.Public() || !accessBlockOf(q.state).BlockPublicAcls {
 		return nil
-	case q.ownership() == ownerEnforced:
-		return errNoACL
 	}
-	return notImplemented("x-amz-acl", "This fake supports only the private ACL.")
+	if q.principal == nil || q.principal.Foreign {
+		return errAccessDenied
+	}
+	return awserr.Newf(http.StatusForbidden, "AccessDenied",
+		"User: %s is not authorized to perform: %s on resource: %q because public access control lists (ACLs) are prevented by the BlockPublicAcls setting in S3 Block Public Access.", q.principal.ARN, action, resource)
 }

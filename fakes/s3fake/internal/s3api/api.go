@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Store   *store.Store
 	Account *iam.Account
-	// Region is the only region served.
+	// Region is the region of requests that are not signed for another.
 	Region string
 	// Domains are the host names that can be prefixed with a bucket name. Requests to other hosts are path-style.
 	Domains []string
@@ -48,12 +48,18 @@ type Options struct {
 type API struct {
 	Options
 	operations map[string]*operation
+	// alsoRegion is serves.
+	alsoRegion func(region string) bool
 	policies   parsedPolicies
 	known      sigv4.SigningKeys
 }
 
 // New returns the API.
-func New(o Options) *API { return &API{Options: o, operations: operationTable()} }
+func New(o Options) *API {
+	a := &API{Options: o, operations: operationTable()}
+	a.alsoRegion = a.serves
+	return a
+}
 
 // request is one request on its way through the API.
 type request struct {
@@ -187,6 +193,9 @@ func (q *request) serve() error {
 	if err := q.findBucket(); err != nil {
 		return err
 	}
+	if err := q.checkRegion(); err != nil {
+		return err
+	}
 	q.allowOrigin()
 	wrong := q.describe()
 	if q.op.permissions != nil {
@@ -248,8 +257,8 @@ func (q *request) authenticate() error {
 
 func (q *request) verifier() sigv4.Verifier {
 	return sigv4.Verifier{
-		Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known,
-		Version2: q.Region == "us-east-1" && !q.RefuseVersion2, HostBucket: q.hostBucket(q.r.Host),
+		Expect: sigv4.Expect{Service: "s3", Region: q.Region, Also: q.alsoRegion}, Now: q.Now, Lookup: q.lookup, Known: &q.known,
+		Version2: q.Region == classicRegion && !q.RefuseVersion2, HostBucket: q.hostBucket(q.r.Host),
 	}
 }
 
@@ -265,7 +274,7 @@ func (q *request) identify() error {
 			With("AWSAccessKeyId", q.signed.AccessKeyID)
 	}
 	q.principal = &p
-	q.Account.Used(q.signed.AccessKeyID, "s3", q.Region)
+	q.Account.Used(q.signed.AccessKeyID, "s3", q.endpointRegion())
 	return nil
 }
 
@@ -293,6 +302,9 @@ func (q *request) findBucket() error {
 		return err
 	}
 	q.state = b
+	if q.op.showsRegion {
+		q.w.Header().Set(bucketRegion, q.region())
+	}
 	if err := q.checkOwner(q.r.Header.Get("X-Amz-Expected-Bucket-Owner")); err != nil {
 		return err
 	}

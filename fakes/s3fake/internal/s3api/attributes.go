@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,7 +211,7 @@ func (q *request) bucketEncryption() store.Encryption {
 
 // managedKey is the ARN of the AWS managed key of S3, whose alias is aws/s3.
 func (q *request) managedKey() string {
-	sum := sha256.Sum256([]byte(q.Account.Options.ID + "/" + q.Region + "/alias/aws/s3"))
+	sum := sha256.Sum256([]byte(q.Account.Options.ID + "/" + q.region() + "/alias/aws/s3"))
 	return q.keyARN(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
 }
 
@@ -222,7 +223,21 @@ func (q *request) keyARN(id string) string {
 	if !strings.HasPrefix(id, "alias/") {
 		id = "key/" + id
 	}
-	return "arn:" + q.Account.Partition + ":kms:" + q.Region + ":" + q.Account.Options.ID + ":" + id
+	return "arn:" + q.Account.Partition + ":kms:" + q.region() + ":" + q.Account.Options.ID + ":" + id
+}
+
+// keyID matches the IDs of keys.
+var keyID = regexp.MustCompile(`^(mrk-)?[0-9a-f-]{32,36}$`)
+
+// noKey is the error for a KMS key that does not exist in the bucket's region.
+func (q *request) noKey(arn, id string) error {
+	message := "Key '" + arn + "' does not exist"
+	if parts := strings.Split(arn, ":"); len(parts) > 3 && parts[3] != q.region() {
+		message = "Invalid arn " + parts[3]
+	} else if id != "" && !keyID.MatchString(id) {
+		message = "Invalid keyId '" + id + "'"
+	}
+	return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", message)
 }
 
 // useKey checks a permission on a KMS key. As its key policy says, the AWS managed key of S3 is available to everyone
@@ -237,7 +252,7 @@ func (q *request) useKey(e store.Encryption, action string) error {
 	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && (q.principal == nil || !q.principal.Foreign):
 		return nil
 	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
-		return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", "Key '"+arn+"' does not exist")
+		return q.noKey(arn, id)
 	case q.principal == nil:
 		return errAccessDenied
 	}
@@ -245,7 +260,7 @@ func (q *request) useKey(e store.Encryption, action string) error {
 	if e.BucketKey {
 		context = q.bucketARN()
 	}
-	q.conditions().Set("kms:ViaService", "s3."+q.Region+".amazonaws.com")
+	q.conditions().Set("kms:ViaService", "s3."+q.region()+".amazonaws.com")
 	q.conditions().Set("kms:EncryptionContext:aws:s3:arn", context)
 	return q.authorize(permission{action, arn})
 }

@@ -79,6 +79,7 @@ func (q *request) decide(p permission) iampolicy.Decision {
 		in.Resource, req.Context = nil, q.forwarded()
 	}
 	who := q.principal
+	in.ACL = q.granted(p)
 	if who != nil && who.Root && rootKeeps[p.action] {
 		return iampolicy.Decision{Allowed: true}
 	}
@@ -179,7 +180,7 @@ func (q *request) globalConditions(ctx iampolicy.Context) {
 	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
 	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
 	ctx.Set("aws:SecureTransport", strconv.FormatBool(q.r.TLS != nil))
-	ctx.Set("aws:RequestedRegion", q.Region)
+	ctx.Set("aws:RequestedRegion", q.endpointRegion())
 	ctx.Set("aws:ResourceAccount", q.Account.Options.ID)
 	ctx.Set("s3:ResourceAccount", q.Account.Options.ID)
 	if host, _, err := net.SplitHostPort(q.r.RemoteAddr); err == nil {

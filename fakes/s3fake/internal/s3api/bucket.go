@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -24,10 +23,11 @@ type createBody struct {
 
 func (q *request) createBucketPermissions() ([]permission, error) {
 	needs := []permission{{"s3:CreateBucket", q.bucketARN()}}
-	for header, action := range map[string]string{"X-Amz-Acl": "s3:PutBucketAcl", "X-Amz-Object-Ownership": "s3:PutBucketOwnershipControls"} {
-		if q.header(header) != "" {
-			needs = append(needs, permission{action, q.bucketARN()})
-		}
+	if q.header("X-Amz-Acl") != "" || q.grantHeader() != "" {
+		needs = append(needs, permission{"s3:PutBucketAcl", q.bucketARN()})
+	}
+	if q.header("X-Amz-Object-Ownership") != "" {
+		needs = append(needs, permission{"s3:PutBucketOwnershipControls", q.bucketARN()})
 	}
 	if strings.EqualFold(q.header("X-Amz-Bucket-Object-Lock-Enabled"), "true") {
 		needs = append(needs, permission{"s3:PutBucketObjectLockConfiguration", q.bucketARN()}, permission{"s3:PutBucketVersioning", q.bucketARN()})
@@ -67,14 +67,11 @@ func (q *request) createBucket() error {
 	if b.ObjectLock {
 		b.Versioning = store.VersioningEnabled
 	}
-	err = q.Store.CreateBucket(b)
-	switch {
-	case is(err, store.ErrBucketExists) && q.Region == "us-east-1" && b.Config[configTagging] == nil:
-		// "In the us-east-1 AWS Region, you will receive 200 OK" (API Reference, CreateBucket, BucketAlreadyOwnedByYou).
-	case err != nil:
+	location := q.locate(&b, body.Location)
+	if err := q.Store.CreateBucket(b); err != nil && (!is(err, store.ErrBucketExists) || !q.again(b)) {
 		return err
 	}
-	q.w.Header().Set("Location", "/"+q.bucket)
+	q.w.Header().Set("Location", location)
 	q.w.Header().Set("X-Amz-Bucket-Arn", q.bucketARN())
 	return q.status(http.StatusOK)
 }
@@ -94,13 +91,10 @@ func (q *request) readCreateBody() (createBody, error) {
 	if q.LocationOnly || q.NoBucketTags {
 		body.Tags = nil
 	}
-	switch {
-	case body.Location == "" && q.Region != "us-east-1" && len(raw) > 0 && strings.Contains(string(raw), "<LocationConstraint"):
+	if body.Location == "" && q.endpointRegion() != classicRegion && strings.Contains(string(raw), "<LocationConstraint") {
 		return body, errMalformedXML
-	case body.Location == "" || body.Location == q.Region && q.Region != "us-east-1":
-		return body, nil
 	}
-	return body, awserr.New(http.StatusBadRequest, "InvalidLocationConstraint", "The specified location-constraint is not valid").With("LocationConstraint", body.Location)
+	return body, q.checkLocation(body.Location)
 }
 
 // createOwnership judges x-amz-object-ownership and x-amz-acl, which must fit together.
@@ -111,21 +105,8 @@ func (q *request) createOwnership(b *store.Bucket) error {
 	default:
 		return invalidArgument("x-amz-object-ownership", "", "Invalid x-amz-object-ownership header: "+ownership)
 	}
-	if err := q.oneACL(); err != nil {
+	if err := q.newBucketACL(b, ownership); err != nil {
 		return err
-	}
-	acl := q.header("X-Amz-Acl")
-	if acl != "" && acl != "private" {
-		if ownership == "" || ownership == ownerEnforced {
-			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
-		}
-		return notImplemented("x-amz-acl", "This fake supports only the private ACL.")
-	}
-	if grant := q.grantHeader(); grant != "" {
-		if ownership == "" || ownership == ownerEnforced {
-			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
-		}
-		return notImplemented(grant, "ACL grants are not supported by this fake.")
 	}
 	if ownership != "" {
 		b.Config[configOwnership] = ownershipDocument(ownership)
@@ -134,7 +115,6 @@ func (q *request) createOwnership(b *store.Bucket) error {
 }
 
 func (q *request) headBucket() error {
-	q.w.Header().Set("X-Amz-Bucket-Region", q.Region)
 	q.w.Header().Set("X-Amz-Access-Point-Alias", "false")
 	q.w.Header().Set("X-Amz-Bucket-Arn", q.bucketARN())
 	q.w.Header().Set("Content-Type", "application/xml")
@@ -148,11 +128,15 @@ func (q *request) deleteBucket() error {
 }
 
 func (q *request) getLocation() error {
-	if q.Region == "us-east-1" {
+	location := q.region()
+	if q.state.Location == europe {
+		location = europe
+	}
+	if location == classicRegion {
 		return q.raw("application/xml", []byte(xml.Header+`<LocationConstraint xmlns="`+namespace+`"/>`))
 	}
 	d := newDocument("LocationConstraint")
-	escape(&d.buf, q.Region)
+	escape(&d.buf, location)
 	return q.send(d)
 }
 
@@ -166,9 +150,7 @@ func (q *request) listBuckets() error {
 		limit = n
 	}
 	prefix, after := q.param("prefix"), q.param("continuation-token")
-	if region := q.param("bucket-region"); region != "" && region != q.Region {
-		prefix = "\x00"
-	}
+	region := q.param("bucket-region")
 	paged := slices.ContainsFunc([]string{"max-buckets", "prefix", "continuation-token", "bucket-region"}, q.query.Has)
 	d := newDocument("ListAllMyBucketsResult")
 	d.start("Owner").text("ID", q.Account.CanonicalID()).end()
@@ -176,7 +158,7 @@ func (q *request) listBuckets() error {
 	count, last := 0, ""
 	token := ""
 	for _, b := range q.Store.Buckets() {
-		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after {
+		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after || region != "" && region != q.regionOf(b) {
 			continue
 		}
 		if count == limit {
@@ -185,15 +167,12 @@ func (q *request) listBuckets() error {
 		}
 		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created)
 		if paged {
-			d.text("BucketRegion", q.Region)
+			d.text("BucketRegion", q.regionOf(b))
 		}
 		d.text("BucketArn", "arn:"+q.Account.Partition+":s3:::"+b.Name).end()
 		count, last = count+1, b.Name
 	}
 	d.end()
 	d.optional("ContinuationToken", token)
-	if prefix != "\x00" {
-		d.optional("Prefix", prefix)
-	}
-	return q.send(d)
+	return q.send(d.optional("Prefix", prefix))
 }

@@ -292,5 +292,9 @@ func (q *request) putOwnership() error {
 	if len(body.Rule) != 1 || !slices.Contains(ownerships, body.Rule[0].ObjectOwnership) {
 		return errMalformedXML
 	}
+	owner := store.Grant{ID: q.Account.CanonicalID(), Permission: fullControl}
+	if acl := q.state.ACL; body.Rule[0].ObjectOwnership == ownerEnforced && acl != nil && slices.ContainsFunc(acl.Grants, func(g store.Grant) bool { return g != owner }) {
+		return errBucketACL
+	}
 	return q.statusUnless(q.setConfig(configOwnership, ownershipDocument(body.Rule[0].ObjectOwnership)), http.StatusOK)
 }

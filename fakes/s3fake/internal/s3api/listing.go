@@ -91,7 +91,7 @@ func (l lister) contents(d *document, p store.Page, owner string) {
 		}
 		d.int("Size", v.Size)
 		if owner != "" {
-			d.start("Owner").text("ID", owner).end()
+			d.start("Owner").text("ID", ownerOf(v.ACL, owner)).end()
 		}
 		d.text("StorageClass", classOf(v.StorageClass)).end()
 	}
@@ -113,7 +113,11 @@ func (q *request) listObjects() error {
 	if p.Truncated && q.param("delimiter") != "" {
 		d.text("NextMarker", l.encode(p.Last))
 	}
-	l.contents(d, p, q.Account.CanonicalID())
+	owner := ""
+	if q.principal != nil { // anonymous callers do not learn it
+		owner = q.Account.CanonicalID()
+	}
+	l.contents(d, p, owner)
 	l.prefixes(d, p)
 	return q.send(d)
 }
@@ -209,7 +213,7 @@ func (l lister) version(d *document, v *store.Version, latest bool, owner string
 		}
 		d.int("Size", v.Size).text("StorageClass", classOf(v.StorageClass))
 	}
-	d.start("Owner").text("ID", owner).end().end()
+	d.start("Owner").text("ID", ownerOf(v.ACL, owner)).end().end()
 }
 
 func (q *request) listUploads() error {

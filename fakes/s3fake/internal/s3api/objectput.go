@@ -18,12 +18,15 @@ import (
 func (q *request) writePermissions() ([]permission, error) {
 	needs := q.conditional("s3:PutObject")
 	for header, action := range map[string]string{
-		"X-Amz-Tagging": "s3:PutObjectTagging", "X-Amz-Acl": "s3:PutObjectAcl",
+		"X-Amz-Tagging":          "s3:PutObjectTagging",
 		"X-Amz-Object-Lock-Mode": "s3:PutObjectRetention", "X-Amz-Object-Lock-Legal-Hold": "s3:PutObjectLegalHold",
 	} {
 		if q.header(header) != "" {
 			needs = append(needs, permission{action, q.objectARN()})
 		}
+	}
+	if q.header("X-Amz-Acl") != "" || q.grantHeader() != "" {
+		needs = append(needs, permission{"s3:PutObjectAcl", q.objectARN()})
 	}
 	return needs, nil
 }

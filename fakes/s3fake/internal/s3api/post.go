@@ -73,7 +73,7 @@ func (q *request) authenticateForm() (*postform.Policy, error) {
 		return nil, nil
 	}
 	q.signed = signed
-	if err := q.identify(); err != nil {
+	if err := errors.Join(q.identify(), q.checkRegion()); err != nil {
 		return nil, err
 	}
 	policy, err := postform.ParsePolicy(q.form["policy"])

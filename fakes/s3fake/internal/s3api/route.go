@@ -26,6 +26,8 @@ type operation struct {
 	preflight bool
 	// form operations authenticate through form fields.
 	form bool
+	// showsRegion operations return the region of the bucket, also with errors.
+	showsRegion bool
 	// signedOnly operations are never open to anonymous callers.
 	signedOnly bool
 }
@@ -181,13 +183,13 @@ func operationTable() map[string]*operation {
 			name: "CreateBucket", permissions: (*request).createBucketPermissions, describe: (*request).describeBucket,
 			run: (*request).createBucket, creates: true, signedOnly: true,
 		},
-		"HEAD bucket ":       {name: "HeadBucket", permissions: onBucket("s3:ListBucket"), run: (*request).headBucket},
+		"HEAD bucket ":       {name: "HeadBucket", permissions: onBucket("s3:ListBucket"), run: (*request).headBucket, showsRegion: true},
 		"DELETE bucket ":     {name: "DeleteBucket", permissions: onBucket("s3:DeleteBucket"), run: (*request).deleteBucket, signedOnly: true},
-		"GET bucket ":        {name: "ListObjects", permissions: onBucket("s3:ListBucket"), run: (*request).listObjects},
+		"GET bucket ":        {name: "ListObjects", permissions: onBucket("s3:ListBucket"), run: (*request).listObjects, showsRegion: true},
 		"POST bucket ":       {name: "PostObject", run: (*request).postObject, form: true},
 		"POST bucket delete": {name: "DeleteObjects", run: (*request).deleteObjects},
 
-		"GET bucket list-type": {name: "ListObjectsV2", permissions: onBucket("s3:ListBucket"), run: (*request).listObjectsV2},
+		"GET bucket list-type": {name: "ListObjectsV2", permissions: onBucket("s3:ListBucket"), run: (*request).listObjectsV2, showsRegion: true},
 		"GET bucket versions":  {name: "ListObjectVersions", permissions: onBucket("s3:ListBucketVersions"), run: (*request).listVersions},
 		"GET bucket uploads":   {name: "ListMultipartUploads", permissions: onBucket("s3:ListBucketMultipartUploads"), run: (*request).listUploads},
 		"GET bucket location":  {name: "GetBucketLocation", permissions: onBucket("s3:GetBucketLocation"), run: (*request).getLocation},
@@ -220,9 +222,9 @@ func operationTable() map[string]*operation {
 		"PUT object legal-hold": {name: "PutObjectLegalHold", permissions: onObject("s3:PutObjectLegalHold"), describe: (*request).describeLegalHold, run: (*request).putLegalHold},
 
 		"GET object acl": {name: "GetObjectAcl", permissions: tagged(versioned("s3:GetObjectAcl", "s3:GetObjectVersionAcl")), run: (*request).getObjectACL},
-		"PUT object acl": {name: "PutObjectAcl", permissions: tagged(versioned("s3:PutObjectAcl", "s3:PutObjectVersionAcl")), run: (*request).putACL},
+		"PUT object acl": {name: "PutObjectAcl", permissions: tagged(versioned("s3:PutObjectAcl", "s3:PutObjectVersionAcl")), run: (*request).putObjectACL},
 		"GET bucket acl": {name: "GetBucketAcl", permissions: onBucket("s3:GetBucketAcl"), run: (*request).getBucketACL},
-		"PUT bucket acl": {name: "PutBucketAcl", permissions: onBucket("s3:PutBucketAcl"), run: (*request).putACL},
+		"PUT bucket acl": {name: "PutBucketAcl", permissions: onBucket("s3:PutBucketAcl"), run: (*request).putBucketACL},
 	}
 	for key, op := range configOperations() {
 		op.signedOnly = true

@@ -163,7 +163,7 @@ func (q *request) attributes() (store.Attributes, error) {
 	if err := checkRedirect(a.Redirect); err != nil {
 		return a, err
 	}
-	if err := q.checkACLHeaders(); err != nil {
+	if a.ACL, err = q.newObjectACL(); err != nil {
 		return a, err
 	}
 	if a.Tags, err = q.tagHeader(); err != nil {

@@ -38,6 +38,10 @@ type Bucket struct {
 	Created    time.Time `json:"created"`
 	Versioning string    `json:"versioning,omitempty"`
 	ObjectLock bool      `json:"objectLock,omitempty"`
+	// Location is the location constraint: a region, or "EU". "" is the server's own region.
+	Location string `json:"location,omitempty"`
+	// ACL is nil for the private ACL.
+	ACL *ACL `json:"acl,omitempty"`
 	// Config contains the stored configuration documents by subresource name, for example policy or tagging.
 	Config map[string][]byte `json:"config,omitempty"`
 	// Principals maps the ARNs in the bucket policy to the unique IDs that they had when the policy was stored.
@@ -95,6 +99,8 @@ type Attributes struct {
 	Lock         Lock              `json:"lock,omitzero"`
 	// Redirect is the value of x-amz-website-redirect-location.
 	Redirect string `json:"redirect,omitempty"`
+	// ACL is nil for the private ACL of the bucket's owner. It is not copied.
+	ACL *ACL `json:"acl,omitempty"`
 }
 
 // Version is one version of an object or a delete marker. Values are immutable: each change creates a new value.
