@@ -354,6 +354,9 @@ func queryOperations() map[string]operation {
 	for _, op := range list {
 		m[op.actions] = op
 	}
+	linked := query("CreateServiceLinkedRole", "AWSServiceName=s3.amazonaws.com")
+	linked.status, linked.code = 400, "InvalidInput"
+	m[linked.actions] = linked
 	const oneTag, itsValue = "Tags.member.1.Key=a", "Tags.member.1.Value=b"
 	for tagging, op := range map[string]operation{
 		"iam:TagUser": query("CreateUser", "UserName=new", oneTag, itsValue), "iam:TagRole": query("CreateRole", "RoleName=new", "AssumeRolePolicyDocument="+trust, oneTag, itsValue),

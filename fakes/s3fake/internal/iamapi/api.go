@@ -74,7 +74,7 @@ func New(account *iam.Account, tokens *TokenVerifier) *API {
 	a := &API{account: account, tokens: tokens, operations: map[string]operation{}}
 	for _, table := range []map[string]operation{
 		userOperations(), groupOperations(), keyOperations(), inlineOperations(), managedOperations(),
-		attachOperations(), roleOperations(), tagOperations(), providerOperations(), stsOperations(),
+		attachOperations(), roleOperations(), linkedOperations(), tagOperations(), providerOperations(), stsOperations(),
 		unservedOperations(),
 	} {
 		for name, op := range table {

@@ -35,6 +35,7 @@ var parameters = map[string]accept.List{
 	"CreatePolicy":                            tagParameters.With("Description", "Path", "PolicyDocument", "PolicyName"),
 	"CreatePolicyVersion":                     accept.Names("PolicyArn", "PolicyDocument", "SetAsDefault"),
 	"CreateRole":                              tagParameters.With("AssumeRolePolicyDocument", "Description", "MaxSessionDuration", "Path", "PermissionsBoundary", "RoleName"),
+	"CreateServiceLinkedRole":                 accept.Names("AWSServiceName", "CustomSuffix", "Description"),
 	"CreateUser":                              tagParameters.With("Path", "PermissionsBoundary", "UserName"),
 	"DeleteAccessKey":                         accept.Names("AccessKeyId", "UserName"),
 	"DeleteGroup":                             accept.Names("GroupName"),
