@@ -247,8 +247,7 @@ func Decide(in Inputs, r Request) Decision {
 	if in.Foreign && resource != Allow && in.ACL == NoGrant {
 		return Decision{Policy: "resource-based"}
 	}
-	named := in.ACL == GrantToAll || resource == Allow && in.Resource.Names(r)
-	if !in.Foreign && named && (bounded || in.passesBoundary(r)) {
+	if in.names(r, resource) && (bounded || in.passesBoundary(r)) {
 		return Decision{Allowed: true}
 	}
 	if identity != Allow {
@@ -258,6 +257,15 @@ func Decide(in Inputs, r Request) Decision {
 		return Decision{Policy: "permissions boundary"}
 	}
 	return Decision{Allowed: true}
+}
+
+// names reports whether the resource policy, with the given effect, or the access control list allows the request to the
+// caller itself, rather than to its account.
+func (in Inputs) names(r Request, resource Effect) bool {
+	if in.Foreign {
+		return false
+	}
+	return in.ACL == GrantToAll || resource == Allow && in.Resource.Names(r)
 }
 
 // passesBoundary reports whether the resource policy's permission is not limited by an implicit denial in a boundary.

@@ -190,10 +190,7 @@ func (q *request) serve() error {
 	if err := q.unhoist(); err != nil {
 		return err
 	}
-	if err := q.findBucket(); err != nil {
-		return err
-	}
-	if err := q.checkRegion(); err != nil {
+	if err := q.enterBucket(); err != nil {
 		return err
 	}
 	q.allowOrigin()

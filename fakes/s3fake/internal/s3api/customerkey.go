@@ -161,6 +161,14 @@ func (q *request) unsealParts(e store.Encryption, optional bool) error {
 	return nil
 }
 
+// openParts checks the key under which the upload's parts are stored.
+func (q *request) openParts(u *store.Upload) error {
+	if err := q.unsealParts(u.Encryption, false); err != nil {
+		return err
+	}
+	return q.decryptParts(u)
+}
+
 // showCustomerKey repeats the algorithm and the MD5 of the key that the client sent.
 func (q *request) showCustomerKey() {
 	q.w.Header().Set(objectKey.algorithm, "AES256")

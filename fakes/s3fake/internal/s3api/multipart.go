@@ -137,14 +137,6 @@ func (q *request) uploadPart() error {
 	return q.status(http.StatusOK)
 }
 
-// openParts checks the key under which the upload's parts are stored.
-func (q *request) openParts(u *store.Upload) error {
-	if err := q.unsealParts(u.Encryption, false); err != nil {
-		return err
-	}
-	return q.decryptParts(u)
-}
-
 // decryptParts checks the permission for the key of an upload with SSE-KMS, because S3 decrypts the parts when it
 // joins them ("Multipart upload API and permissions" in the Amazon S3 User Guide).
 func (q *request) decryptParts(u *store.Upload) error {

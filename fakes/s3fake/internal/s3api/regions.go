@@ -63,6 +63,14 @@ func (q *request) region() string {
 	return q.regionOf(q.state)
 }
 
+// enterBucket loads the bucket and checks that the request is signed for its region.
+func (q *request) enterBucket() error {
+	if err := q.findBucket(); err != nil {
+		return err
+	}
+	return q.checkRegion()
+}
+
 // checkRegion rejects a signature for another region than the bucket's, as the endpoint of that region does. The name of
 // a bucket as part of a host name leads to the bucket's region, but only without a region in the name.
 func (q *request) checkRegion() error {
