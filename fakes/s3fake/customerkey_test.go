@@ -7,11 +7,16 @@ import (
 	"cmp"
 	"crypto/md5"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
@@ -127,5 +132,50 @@ func TestCustomerKeysAreNotStored(t *testing.T) {
 	got := w.send(t, w.Root(), operation{method: "GET", path: overTLS + "/docs/k", headers: headers})
 	if got.Code != http.StatusOK || got.Body.String() != "text" {
 		t.Errorf("after a restart: %d %s", got.Code, got.Body)
+	}
+}
+
+// TestCustomerKeysWithTheSDK uploads parts with checksums under a key over TLS, and reads them through the SDK and through a
+// presigned URL.
+func TestCustomerKeysWithTheSDK(t *testing.T) {
+	t.Parallel()
+	f := startTLS(t, s3fake.Options{})
+	f.bucket(t, "docs")
+	client := f.s3(f.Root())
+	sum := md5.Sum([]byte(onePassword))
+	bucket, key, algorithm := aws.String("docs"), aws.String("k"), aws.String("AES256")
+	secret, digest := aws.String(base64.StdEncoding.EncodeToString([]byte(onePassword))), aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+	upload, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+		Bucket: bucket, Key: key, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32, SSECustomerAlgorithm: algorithm, SSECustomerKey: secret, SSECustomerKeyMD5: digest,
+	})
+	wantNoError(t, err)
+	part, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
+		Bucket: bucket, Key: key, UploadId: upload.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("text"), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+		SSECustomerAlgorithm: algorithm, SSECustomerKey: secret, SSECustomerKeyMD5: digest,
+	})
+	wantNoError(t, err)
+	_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+		Bucket: bucket, Key: key, UploadId: upload.UploadId, SSECustomerAlgorithm: algorithm, SSECustomerKey: secret, SSECustomerKeyMD5: digest,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1), ChecksumCRC32: part.ChecksumCRC32}}},
+	})
+	wantNoError(t, err)
+	input := &s3.GetObjectInput{Bucket: bucket, Key: key, SSECustomerAlgorithm: algorithm, SSECustomerKey: secret, SSECustomerKeyMD5: digest}
+	got, err := client.GetObject(t.Context(), input)
+	wantNoError(t, err)
+	body, err := io.ReadAll(got.Body)
+	wantNoError(t, err)
+	if string(body) != "text" || aws.ToString(got.SSECustomerKeyMD5) != *digest {
+		t.Errorf("%q with the key %s", body, aws.ToString(got.SSECustomerKeyMD5))
+	}
+	presigned, err := s3.NewPresignClient(client).PresignGetObject(t.Context(), input)
+	wantNoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, presigned.URL, http.NoBody)
+	wantNoError(t, err)
+	request.Header = presigned.SignedHeader.Clone()
+	response, err := f.http.Do(request)
+	wantNoError(t, err)
+	defer response.Body.Close()
+	if body, err = io.ReadAll(response.Body); err != nil || string(body) != "text" {
+		t.Errorf("the presigned URL: %d %s %v", response.StatusCode, body, err)
 	}
 }
