@@ -316,6 +316,7 @@ func explained() map[string][]string {
 		"NextMarker is sent with a delimiter alone, and the elements of the request are repeated even when empty (API Reference, ListObjects)": {
 			"ListObjects_truncated", "ListObjects_list_all_objs", "ListObjects_mp_masking_truncation", "ListObjectsV2_list_all_objs",
 		},
+		"a server has several regions":                                                           {"Authentication_credentials_incorrect_region", "PresignedAuth_creds_incorrect_region"},
 		"a continuation token is opaque (API Reference, ListObjectsV2)":                          {"ListObjectsV2_both_start_after_and_continuation_token"},
 		"a failed condition on the source of a copy is 412, not 304 (API Reference, CopyObject)": {"CopyObject_conditional_reads", "UploadPartCopy_conditional_reads"},
 		"ACLs are refused by a bucket that enforces its owner, and allow no GetBucketVersioning": {"CopyObject_object_acl_not_supported", "CreateMultipartUpload_object_acl_not_supported", "GetBucketVersioning_with_acl_access"},
