@@ -19,6 +19,7 @@ if obj.metadata.deletionTimestamp ~= nil then
   if waiting ~= nil and waiting.status == "True" then
     health.message = waiting.message
   end
+  health.deletionMessage = health.message -- which Argo CD 3.6 shows; older versions show their own message
 elseif stalled ~= nil and stalled.status == "True" then
   health.status = "Degraded"
   health.message = stalled.message

@@ -10,59 +10,74 @@ import (
 	"github.com/google/go-cmp/cmp"
 	lua "github.com/yuin/gopher-lua"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	luajson "layeh.com/gopher-json"
 	"sigs.k8s.io/yaml"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
-// A verdict is the health that Argo CD shows.
-type verdict struct{ Status, Message string }
+// A verdict is the result of a health check.
+type verdict struct{ Status, Message, DeletionMessage string }
+
+// healthKinds are the kinds with a health check, by the name of the check.
+var healthKinds = map[string]schema.GroupVersionKind{
+	"objectstorage.k8s.io_BucketClaim":  cosiapi.GroupVersion().WithKind("BucketClaim"),
+	"objectstorage.k8s.io_BucketAccess": cosiapi.GroupVersion().WithKind("BucketAccess"),
+	"objectstorage.k8s.io_Bucket":       cosiapi.GroupVersion().WithKind("Bucket"),
+	"objectbucket.io_ObjectBucketClaim": {Group: "objectbucket.io", Version: "v1alpha1", Kind: "ObjectBucketClaim"},
+}
+
+type healthCase struct {
+	object string
+	want   verdict
+}
+
+func healthCases() map[string]healthCase {
+	return map[string]healthCase{
+		"a new object": {`metadata: {generation: 1}`, verdict{Status: "Progressing", Message: "Waiting for COSI."}},
+		"an object with the defaults of the CRD": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Ready, status: Unknown, reason: Pending, message: Waiting.}]}`, verdict{Status: "Progressing", Message: "Waiting."}},
+		"a missing class": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Ready, status: "False", observedGeneration: 1, message: No class.}]}`, verdict{Status: "Progressing", Message: "No class."}},
+		"a refused parameter": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Ready, status: "False", observedGeneration: 1, message: Refused.}, {type: Stalled, status: "True", observedGeneration: 1, message: Refused.}]}`, verdict{Status: "Degraded", Message: "Refused."}},
+		"a problem that was solved": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}, {type: Stalled, status: "False", observedGeneration: 1}]}`, verdict{Status: "Healthy", Message: "Ready."}},
+		"a change that COSI has not seen": {`
+metadata: {generation: 2}
+status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}]}`, verdict{Status: "Progressing", Message: "Ready."}},
+		"an older version, without Ready": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Provisioned, status: "True", observedGeneration: 1, message: Done.}]}`, verdict{Status: "Healthy", Message: "Done."}},
+		"an older version, not provisioned": {`
+metadata: {generation: 1}
+status: {conditions: [{type: Provisioned, status: "False", message: Waiting.}]}`, verdict{Status: "Progressing", Message: "Waiting."}},
+		"a deleted object": {`
+metadata: {generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"}
+status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}]}`, verdict{Status: "Progressing", Message: "Waiting for deletion.", DeletionMessage: "Waiting for deletion."}},
+		"a deletion that cannot continue": {`
+metadata: {generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"}
+status: {conditions: [{type: DeprovisionFailed, status: "True", message: The bucket is in use.}]}`, verdict{Status: "Progressing", Message: "The bucket is in use.", DeletionMessage: "The bucket is in use."}},
+		"a bound ObjectBucketClaim":   {`{metadata: {generation: 1}, status: {phase: Bound}}`, verdict{Status: "Healthy"}},
+		"a failed ObjectBucketClaim":  {`{metadata: {generation: 1}, status: {phase: Failed}}`, verdict{Status: "Degraded", Message: "The phase is Failed."}},
+		"a pending ObjectBucketClaim": {`{metadata: {generation: 1}, status: {phase: Pending}}`, verdict{Status: "Progressing", Message: "Waiting for COSI."}},
+	}
+}
 
 // TestArgoCDHealth runs the health checks of deploy/argocd in the Lua interpreter of Argo CD, with the same libraries.
 func TestArgoCDHealth(t *testing.T) {
 	t.Parallel()
 	scripts := healthScripts(t)
-	kinds := []string{"objectstorage.k8s.io_BucketClaim", "objectstorage.k8s.io_BucketAccess", "objectstorage.k8s.io_Bucket", "objectbucket.io_ObjectBucketClaim"}
-	for name, test := range map[string]struct {
-		object string
-		want   verdict
-	}{
-		"a new object": {`metadata: {generation: 1}`, verdict{"Progressing", "Waiting for COSI."}},
-		"an object with the defaults of the CRD": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Ready, status: Unknown, reason: Pending, message: Waiting.}]}`, verdict{"Progressing", "Waiting."}},
-		"a missing class": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Ready, status: "False", observedGeneration: 1, message: No class.}]}`, verdict{"Progressing", "No class."}},
-		"a refused parameter": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Ready, status: "False", observedGeneration: 1, message: Refused.}, {type: Stalled, status: "True", observedGeneration: 1, message: Refused.}]}`, verdict{"Degraded", "Refused."}},
-		"a problem that was solved": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}, {type: Stalled, status: "False", observedGeneration: 1}]}`, verdict{"Healthy", "Ready."}},
-		"a change that COSI has not seen": {`
-metadata: {generation: 2}
-status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}]}`, verdict{"Progressing", "Ready."}},
-		"an older version, without Ready": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Provisioned, status: "True", observedGeneration: 1, message: Done.}]}`, verdict{"Healthy", "Done."}},
-		"an older version, not provisioned": {`
-metadata: {generation: 1}
-status: {conditions: [{type: Provisioned, status: "False", message: Waiting.}]}`, verdict{"Progressing", "Waiting."}},
-		"a deleted object": {`
-metadata: {generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"}
-status: {conditions: [{type: Ready, status: "True", observedGeneration: 1, message: Ready.}]}`, verdict{"Progressing", "Waiting for deletion."}},
-		"a deletion that cannot continue": {`
-metadata: {generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"}
-status: {conditions: [{type: DeprovisionFailed, status: "True", message: The bucket is in use.}]}`, verdict{"Progressing", "The bucket is in use."}},
-		"a bound ObjectBucketClaim":   {`{metadata: {generation: 1}, status: {phase: Bound}}`, verdict{"Healthy", ""}},
-		"a failed ObjectBucketClaim":  {`{metadata: {generation: 1}, status: {phase: Failed}}`, verdict{"Degraded", "The phase is Failed."}},
-		"a pending ObjectBucketClaim": {`{metadata: {generation: 1}, status: {phase: Pending}}`, verdict{"Progressing", "Waiting for COSI."}},
-	} {
+	for name, test := range healthCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, kind := range kinds {
+			for kind := range healthKinds {
 				if diff := cmp.Diff(test.want, health(t, scripts["resource.customizations.health."+kind], test.object)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", kind, diff)
 				}
