@@ -3,18 +3,24 @@
 package apps_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,7 +51,8 @@ const (
 // sample is the name of all objects in a namespace; backups is the bucket with Velero's backups.
 const sample, backups = "sample", "backups"
 
-// TestVelero executes the commands of docs/howto/velero.md with Velero's server, its client and its plugin for AWS.
+// TestVelero executes the commands of docs/howto/velero.md with Velero's server, its client and its plugin for AWS. The
+// server may change objects of COSI only by the role on that page.
 func TestVelero(t *testing.T) {
 	t.Parallel()
 	fulltest.Long(t, "TestRestoredBucketIsBound in lifecycle restores the objects in the same way, without Velero")
@@ -179,13 +186,49 @@ func newVeleroCluster(t *testing.T, programs string, store *s3fake.Server, keys 
 		"HOME="+home, "TMPDIR="+t.TempDir(), "AWS_SHARED_CREDENTIALS_FILE="+keyFile)
 	v.run(fmt.Sprintf("velero install --provider aws --plugins velero/velero-plugin-for-aws:%s --bucket %s --secret-file %q --use-volume-snapshots=false "+
 		"--backup-location-config region=%s,s3ForcePathStyle=true,s3Url=%s", pluginVersion, backups, keyFile, store.Region(), store.URL()))
-	v.startServer(programs)
+	v.startServer(programs, v.restrict())
 	v.run("kubectl -n velero wait --for=jsonpath='{.status.phase}'=Available backupstoragelocation/default --timeout=5m")
 	return v
 }
 
+// veleroRole has what Velero needs apart from the permissions for the objects that it restores.
+const veleroRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: velero}
+rules:
+- {apiGroups: ["*"], resources: ["*"], verbs: [get, list, watch]}
+- {apiGroups: [velero.io], resources: ["*"], verbs: ["*"]}
+- {apiGroups: [""], resources: [namespaces, secrets], verbs: [create, update, patch]}
+`
+
+// restrict replaces the permissions of Velero's service account, which are those of cluster-admin, and returns a
+// kubeconfig file for it.
+func (v *veleroCluster) restrict() string {
+	v.t.Helper()
+	role, err := filepath.Abs("../../docs/howto/velero-role.yaml")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.run(fmt.Sprintf(`kubectl delete clusterrolebinding velero
+kubectl apply -f %q -f - <<'YAML'%sYAML
+for role in velero cosi-restore; do
+  kubectl create clusterrolebinding $role --clusterrole=$role --serviceaccount=velero:velero
+done`, role, veleroRole))
+	account := v.Env.User("system:serviceaccount:velero:velero")
+	c := v.Env.ClientFor(account)
+	v.Env.Eventually("the roles are effective", func(ctx context.Context) error {
+		claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: sample}, Spec: cosiapi.BucketClaimSpec{BucketClassName: sample, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}}}
+		return errors.Join(c.List(ctx, &corev1.ConfigMapList{}), c.Create(ctx, claim, client.DryRunAll))
+	})
+	if err := c.Create(v.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: sample}}, client.DryRunAll); !apierrors.IsForbidden(err) {
+		v.t.Errorf("create a ConfigMap: want forbidden, got %v", err)
+	}
+	return v.Env.Kubeconfig(account, "velero")
+}
+
 // startServer starts Velero's server, as the Deployment of `velero install` would on a node.
-func (v *veleroCluster) startServer(programs string) {
+func (v *veleroCluster) startServer(programs, kubeconfig string) {
 	v.t.Helper()
 	log, err := os.Create(filepath.Join(v.t.TempDir(), "server.log"))
 	if err != nil {
@@ -193,14 +236,15 @@ func (v *veleroCluster) startServer(programs string) {
 	}
 	v.server = exec.CommandContext(v.t.Context(), filepath.Join(programs, "velero"), "server", "--plugin-dir", filepath.Join(programs, "plugins"),
 		"--metrics-address", "127.0.0.1:0", "--profiler-address", "", "--backup-sync-period", "1s")
-	v.server.Env, v.server.Stdout, v.server.Stderr = v.environment, log, log
+	v.server.Env, v.server.Stdout, v.server.Stderr = append(slices.Clone(v.environment), "KUBECONFIG="+kubeconfig), log, log
+	v.server.Cancel, v.server.WaitDelay = v.terminate, time.Minute // it ends its plugins
 	processtest.BindToTest(v.server)
 	if err := v.server.Start(); err != nil {
 		v.t.Fatal(err)
 	}
 	server, t := v.server, v.t
 	t.Cleanup(func() {
-		_ = server.Wait() // it was killed
+		_ = server.Wait() // it was terminated
 		if text, err := os.ReadFile(log.Name()); t.Failed() {
 			t.Logf("Velero's server: %v\n%s", err, text)
 		}
@@ -219,10 +263,12 @@ func (v *veleroCluster) run(commands string) {
 	}
 }
 
+func (v *veleroCluster) terminate() error { return v.server.Process.Signal(syscall.SIGTERM) }
+
 // stop stops all programs that would notice the loss of the cluster.
 func (v *veleroCluster) stop() {
 	v.t.Helper()
-	if err := v.server.Process.Kill(); err != nil {
+	if err := v.terminate(); err != nil {
 		v.t.Fatal(err)
 	}
 	if err := v.Stop(); err != nil {
