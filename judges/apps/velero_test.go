@@ -171,9 +171,9 @@ func newVeleroCluster(t *testing.T, programs string, store *s3fake.Server, keys 
 	v := veleroCluster{t: t, store: store, keys: keys}
 	v.System = systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{cloudstest.S3(t, store, keys)}, Namespaces: []string{"team-a", "team-b"}})
 	root := credential{t.Name(), store.URL(), store.Region(), store.Root().AccessKeyID, store.Root().SecretAccessKey, nil}
-	client := root.client(t)
-	if there, err := client.BucketExists(t.Context(), backups); err != nil || !there {
-		if err := client.MakeBucket(t.Context(), backups, minio.MakeBucketOptions{}); err != nil {
+	s3 := root.client(t)
+	if there, err := s3.BucketExists(t.Context(), backups); err != nil || !there {
+		if err := s3.MakeBucket(t.Context(), backups, minio.MakeBucketOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
