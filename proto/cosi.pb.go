@@ -1197,6 +1197,9 @@ type DriverGetInfoResponse struct {
 	Revision string `protobuf:"bytes,100,opt,name=revision,proto3" json:"revision,omitempty"`
 	// OPTIONAL, an addition. The driver enforces DisallowedAccessModes. False: it may ignore them.
 	KeepsDisallowedAccessModes bool `protobuf:"varint,101,opt,name=keeps_disallowed_access_modes,json=keepsDisallowedAccessModes,proto3" json:"keeps_disallowed_access_modes,omitempty"`
+	// OPTIONAL, an addition. Keys of the BucketClass parameters that the driver can change on an existing
+	// bucket, each once (BucketUpdate). At most 512. Empty: the driver changes no bucket.
+	ChangeableBucketParameters []string `protobuf:"bytes,102,rep,name=changeable_bucket_parameters,json=changeableBucketParameters,proto3" json:"changeable_bucket_parameters,omitempty"`
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
 }
@@ -1257,6 +1260,13 @@ func (x *DriverGetInfoResponse) GetKeepsDisallowedAccessModes() bool {
 		return x.KeepsDisallowedAccessModes
 	}
 	return false
+}
+
+func (x *DriverGetInfoResponse) GetChangeableBucketParameters() []string {
+	if x != nil {
+		return x.ChangeableBucketParameters
+	}
+	return nil
 }
 
 // DriverGenerateBucketIdRequest requests the ID of a new bucket.
@@ -1381,7 +1391,10 @@ type DriverCreateBucketRequest struct {
 	// OPTIONAL. As in DriverGenerateBucketIdRequest, and equal to them.
 	Protocols []*ObjectProtocol `protobuf:"bytes,2,rep,name=protocols,proto3" json:"protocols,omitempty"`
 	// OPTIONAL. As in DriverGenerateBucketIdRequest, and equal to them.
-	Parameters    map[string]string `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Parameters map[string]string `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// OPTIONAL, an addition. A change of the bucket, which was created before. Only drivers with
+	// changeable_bucket_parameters receive it. Absent: the call changes no existing bucket.
+	Update        *BucketUpdate `protobuf:"bytes,100,opt,name=update,proto3" json:"update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1437,6 +1450,77 @@ func (x *DriverCreateBucketRequest) GetParameters() map[string]string {
 	return nil
 }
 
+func (x *DriverCreateBucketRequest) GetUpdate() *BucketUpdate {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+// BucketUpdate changes parameters of an existing bucket. It is an addition.
+//
+// The driver first compares the bucket with the other fields of the request, as in a repeated creation,
+// and returns the same codes. It then sets the parameters in changed and leaves all others as they are in
+// the backend. It does not create a missing bucket: NOT_FOUND (retryable). INVALID_ARGUMENT (terminal):
+// the driver or the backend does not support a value; the message names the parameter.
+//
+// All other calls still contain the parameters of the creation. A repeated creation without update returns
+// OK and does not revert the change.
+type BucketUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// REQUIRED. Keys of the parameters to set, each once and in changeable_bucket_parameters.
+	Changed []string `protobuf:"bytes,1,rep,name=changed,proto3" json:"changed,omitempty"`
+	// OPTIONAL. All parameters after the change. They differ from those of the creation only in the keys of
+	// changed. A key that is absent here: as if the class did not set the parameter.
+	Parameters    map[string]string `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BucketUpdate) Reset() {
+	*x = BucketUpdate{}
+	mi := &file_proto_cosi_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BucketUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BucketUpdate) ProtoMessage() {}
+
+func (x *BucketUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_cosi_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BucketUpdate.ProtoReflect.Descriptor instead.
+func (*BucketUpdate) Descriptor() ([]byte, []int) {
+	return file_proto_cosi_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BucketUpdate) GetChanged() []string {
+	if x != nil {
+		return x.Changed
+	}
+	return nil
+}
+
+func (x *BucketUpdate) GetParameters() map[string]string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
 // DriverCreateBucketResponse describes the bucket.
 type DriverCreateBucketResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1449,7 +1533,7 @@ type DriverCreateBucketResponse struct {
 
 func (x *DriverCreateBucketResponse) Reset() {
 	*x = DriverCreateBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[19]
+	mi := &file_proto_cosi_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1545,7 @@ func (x *DriverCreateBucketResponse) String() string {
 func (*DriverCreateBucketResponse) ProtoMessage() {}
 
 func (x *DriverCreateBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[19]
+	mi := &file_proto_cosi_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1558,7 @@ func (x *DriverCreateBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverCreateBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverCreateBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{19}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DriverCreateBucketResponse) GetProtocols() *ObjectProtocolAndBucketInfo {
@@ -1500,7 +1584,7 @@ type DriverGetBucketRequest struct {
 
 func (x *DriverGetBucketRequest) Reset() {
 	*x = DriverGetBucketRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[20]
+	mi := &file_proto_cosi_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1596,7 @@ func (x *DriverGetBucketRequest) String() string {
 func (*DriverGetBucketRequest) ProtoMessage() {}
 
 func (x *DriverGetBucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[20]
+	mi := &file_proto_cosi_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1609,7 @@ func (x *DriverGetBucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetBucketRequest.ProtoReflect.Descriptor instead.
 func (*DriverGetBucketRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{20}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DriverGetBucketRequest) GetBucketId() string {
@@ -1561,7 +1645,7 @@ type DriverGetBucketResponse struct {
 
 func (x *DriverGetBucketResponse) Reset() {
 	*x = DriverGetBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[21]
+	mi := &file_proto_cosi_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1657,7 @@ func (x *DriverGetBucketResponse) String() string {
 func (*DriverGetBucketResponse) ProtoMessage() {}
 
 func (x *DriverGetBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[21]
+	mi := &file_proto_cosi_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1670,7 @@ func (x *DriverGetBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverGetBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{21}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DriverGetBucketResponse) GetProtocols() *ObjectProtocolAndBucketInfo {
@@ -1610,7 +1694,7 @@ type DriverDeleteBucketRequest struct {
 
 func (x *DriverDeleteBucketRequest) Reset() {
 	*x = DriverDeleteBucketRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[22]
+	mi := &file_proto_cosi_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1706,7 @@ func (x *DriverDeleteBucketRequest) String() string {
 func (*DriverDeleteBucketRequest) ProtoMessage() {}
 
 func (x *DriverDeleteBucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[22]
+	mi := &file_proto_cosi_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1719,7 @@ func (x *DriverDeleteBucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverDeleteBucketRequest.ProtoReflect.Descriptor instead.
 func (*DriverDeleteBucketRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{22}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DriverDeleteBucketRequest) GetBucketId() string {
@@ -1661,7 +1745,7 @@ type DriverDeleteBucketResponse struct {
 
 func (x *DriverDeleteBucketResponse) Reset() {
 	*x = DriverDeleteBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[23]
+	mi := &file_proto_cosi_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1757,7 @@ func (x *DriverDeleteBucketResponse) String() string {
 func (*DriverDeleteBucketResponse) ProtoMessage() {}
 
 func (x *DriverDeleteBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[23]
+	mi := &file_proto_cosi_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1770,7 @@ func (x *DriverDeleteBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverDeleteBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverDeleteBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{23}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{24}
 }
 
 // DriverGenerateBucketAccessIdRequest requests the ID of a new account.
@@ -1722,7 +1806,7 @@ type DriverGenerateBucketAccessIdRequest struct {
 
 func (x *DriverGenerateBucketAccessIdRequest) Reset() {
 	*x = DriverGenerateBucketAccessIdRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[24]
+	mi := &file_proto_cosi_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1818,7 @@ func (x *DriverGenerateBucketAccessIdRequest) String() string {
 func (*DriverGenerateBucketAccessIdRequest) ProtoMessage() {}
 
 func (x *DriverGenerateBucketAccessIdRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[24]
+	mi := &file_proto_cosi_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1831,7 @@ func (x *DriverGenerateBucketAccessIdRequest) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use DriverGenerateBucketAccessIdRequest.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketAccessIdRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{24}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DriverGenerateBucketAccessIdRequest) GetAccountName() string {
@@ -1825,7 +1909,7 @@ type DriverGenerateBucketAccessIdResponse struct {
 
 func (x *DriverGenerateBucketAccessIdResponse) Reset() {
 	*x = DriverGenerateBucketAccessIdResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[25]
+	mi := &file_proto_cosi_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1921,7 @@ func (x *DriverGenerateBucketAccessIdResponse) String() string {
 func (*DriverGenerateBucketAccessIdResponse) ProtoMessage() {}
 
 func (x *DriverGenerateBucketAccessIdResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[25]
+	mi := &file_proto_cosi_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1934,7 @@ func (x *DriverGenerateBucketAccessIdResponse) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use DriverGenerateBucketAccessIdResponse.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketAccessIdResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{25}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DriverGenerateBucketAccessIdResponse) GetAccountId() string {
@@ -1889,7 +1973,7 @@ type DriverGrantBucketAccessRequest struct {
 
 func (x *DriverGrantBucketAccessRequest) Reset() {
 	*x = DriverGrantBucketAccessRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[26]
+	mi := &file_proto_cosi_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1985,7 @@ func (x *DriverGrantBucketAccessRequest) String() string {
 func (*DriverGrantBucketAccessRequest) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[26]
+	mi := &file_proto_cosi_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1998,7 @@ func (x *DriverGrantBucketAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGrantBucketAccessRequest.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{26}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DriverGrantBucketAccessRequest) GetAccountId() string {
@@ -1997,7 +2081,7 @@ type DriverGrantBucketAccessResponse struct {
 
 func (x *DriverGrantBucketAccessResponse) Reset() {
 	*x = DriverGrantBucketAccessResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[27]
+	mi := &file_proto_cosi_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2093,7 @@ func (x *DriverGrantBucketAccessResponse) String() string {
 func (*DriverGrantBucketAccessResponse) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[27]
+	mi := &file_proto_cosi_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2106,7 @@ func (x *DriverGrantBucketAccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGrantBucketAccessResponse.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{27}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DriverGrantBucketAccessResponse) GetBuckets() []*DriverGrantBucketAccessResponse_BucketInfo {
@@ -2069,7 +2153,7 @@ type DriverRevokeBucketAccessRequest struct {
 
 func (x *DriverRevokeBucketAccessRequest) Reset() {
 	*x = DriverRevokeBucketAccessRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[28]
+	mi := &file_proto_cosi_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2165,7 @@ func (x *DriverRevokeBucketAccessRequest) String() string {
 func (*DriverRevokeBucketAccessRequest) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[28]
+	mi := &file_proto_cosi_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2178,7 @@ func (x *DriverRevokeBucketAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverRevokeBucketAccessRequest.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{28}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DriverRevokeBucketAccessRequest) GetAccountId() string {
@@ -2155,7 +2239,7 @@ type DriverRevokeBucketAccessResponse struct {
 
 func (x *DriverRevokeBucketAccessResponse) Reset() {
 	*x = DriverRevokeBucketAccessResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[29]
+	mi := &file_proto_cosi_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2251,7 @@ func (x *DriverRevokeBucketAccessResponse) String() string {
 func (*DriverRevokeBucketAccessResponse) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[29]
+	mi := &file_proto_cosi_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2264,7 @@ func (x *DriverRevokeBucketAccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverRevokeBucketAccessResponse.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{29}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{30}
 }
 
 // BucketInfo describes one bucket of the access.
@@ -2196,7 +2280,7 @@ type DriverGrantBucketAccessResponse_BucketInfo struct {
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) Reset() {
 	*x = DriverGrantBucketAccessResponse_BucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[36]
+	mi := &file_proto_cosi_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2208,7 +2292,7 @@ func (x *DriverGrantBucketAccessResponse_BucketInfo) String() string {
 func (*DriverGrantBucketAccessResponse_BucketInfo) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[36]
+	mi := &file_proto_cosi_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2221,7 +2305,7 @@ func (x *DriverGrantBucketAccessResponse_BucketInfo) ProtoReflect() protoreflect
 
 // Deprecated: Use DriverGrantBucketAccessResponse_BucketInfo.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessResponse_BucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{27, 0}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) GetBucketId() string {
@@ -2249,7 +2333,7 @@ type DriverRevokeBucketAccessRequest_AccessedBucket struct {
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) Reset() {
 	*x = DriverRevokeBucketAccessRequest_AccessedBucket{}
-	mi := &file_proto_cosi_proto_msgTypes[37]
+	mi := &file_proto_cosi_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2345,7 @@ func (x *DriverRevokeBucketAccessRequest_AccessedBucket) String() string {
 func (*DriverRevokeBucketAccessRequest_AccessedBucket) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[37]
+	mi := &file_proto_cosi_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2358,7 @@ func (x *DriverRevokeBucketAccessRequest_AccessedBucket) ProtoReflect() protoref
 
 // Deprecated: Use DriverRevokeBucketAccessRequest_AccessedBucket.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessRequest_AccessedBucket) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{28, 0}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{29, 0}
 }
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) GetBucketId() string {
@@ -2365,12 +2449,13 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\tclient_id\x18e \x01(\tR\bclientId\x12$\n" +
 	"\vprivate_key\x18f \x01(\tB\x03\xd8E\x01R\n" +
 	"privateKey\"\x16\n" +
-	"\x14DriverGetInfoRequest\"\xe6\x01\n" +
+	"\x14DriverGetInfoRequest\"\xa8\x02\n" +
 	"\x15DriverGetInfoResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12Z\n" +
 	"\x13supported_protocols\x18\x02 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\x12supportedProtocols\x12\x1a\n" +
 	"\brevision\x18d \x01(\tR\brevision\x12A\n" +
-	"\x1dkeeps_disallowed_access_modes\x18e \x01(\bR\x1akeepsDisallowedAccessModes\"\xa5\x02\n" +
+	"\x1dkeeps_disallowed_access_modes\x18e \x01(\bR\x1akeepsDisallowedAccessModes\x12@\n" +
+	"\x1cchangeable_bucket_parameters\x18f \x03(\tR\x1achangeableBucketParameters\"\xa5\x02\n" +
 	"\x1dDriverGenerateBucketIdRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\tprotocols\x18\x02 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\tprotocols\x12h\n" +
@@ -2381,12 +2466,21 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"=\n" +
 	"\x1eDriverGenerateBucketIdResponse\x12\x1b\n" +
-	"\tbucket_id\x18\x01 \x01(\tR\bbucketId\"\xa6\x02\n" +
+	"\tbucket_id\x18\x01 \x01(\tR\bbucketId\"\xe7\x02\n" +
 	"\x19DriverCreateBucketRequest\x12\x1b\n" +
 	"\tbucket_id\x18\x01 \x01(\tR\bbucketId\x12G\n" +
 	"\tprotocols\x18\x02 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\tprotocols\x12d\n" +
 	"\n" +
 	"parameters\x18\x04 \x03(\v2D.sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntryR\n" +
+	"parameters\x12?\n" +
+	"\x06update\x18d \x01(\v2'.sigs.k8s.io.cosi.v1alpha2.BucketUpdateR\x06update\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x01\n" +
+	"\fBucketUpdate\x12\x18\n" +
+	"\achanged\x18\x01 \x03(\tR\achanged\x12W\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v27.sigs.k8s.io.cosi.v1alpha2.BucketUpdate.ParametersEntryR\n" +
 	"parameters\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2497,51 +2591,53 @@ func file_proto_cosi_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_cosi_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_proto_cosi_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_proto_cosi_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_proto_cosi_proto_goTypes = []any{
-	(ObjectProtocol_Type)(0),                           // 0: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.Type
-	(AuthenticationType_Type)(0),                       // 1: sigs.k8s.io.cosi.v1alpha2.AuthenticationType.Type
-	(AccessMode_Mode)(0),                               // 2: sigs.k8s.io.cosi.v1alpha2.AccessMode.Mode
-	(S3AddressingStyle_Style)(0),                       // 3: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.Style
-	(*ObjectProtocol)(nil),                             // 4: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	(*AuthenticationType)(nil),                         // 5: sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	(*AccessMode)(nil),                                 // 6: sigs.k8s.io.cosi.v1alpha2.AccessMode
-	(*AccessedBucket)(nil),                             // 7: sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	(*DisallowedAccessModes)(nil),                      // 8: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
-	(*ObjectProtocolAndBucketInfo)(nil),                // 9: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	(*S3AddressingStyle)(nil),                          // 10: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
-	(*S3BucketInfo)(nil),                               // 11: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
-	(*AzureBucketInfo)(nil),                            // 12: sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
-	(*GcsBucketInfo)(nil),                              // 13: sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
-	(*CredentialInfo)(nil),                             // 14: sigs.k8s.io.cosi.v1alpha2.CredentialInfo
-	(*S3CredentialInfo)(nil),                           // 15: sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
-	(*AzureCredentialInfo)(nil),                        // 16: sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
-	(*GcsCredentialInfo)(nil),                          // 17: sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
-	(*DriverGetInfoRequest)(nil),                       // 18: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
-	(*DriverGetInfoResponse)(nil),                      // 19: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
-	(*DriverGenerateBucketIdRequest)(nil),              // 20: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
-	(*DriverGenerateBucketIdResponse)(nil),             // 21: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
-	(*DriverCreateBucketRequest)(nil),                  // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
-	(*DriverCreateBucketResponse)(nil),                 // 23: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
-	(*DriverGetBucketRequest)(nil),                     // 24: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
-	(*DriverGetBucketResponse)(nil),                    // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
-	(*DriverDeleteBucketRequest)(nil),                  // 26: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
-	(*DriverDeleteBucketResponse)(nil),                 // 27: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
-	(*DriverGenerateBucketAccessIdRequest)(nil),        // 28: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
-	(*DriverGenerateBucketAccessIdResponse)(nil),       // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
-	(*DriverGrantBucketAccessRequest)(nil),             // 30: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
-	(*DriverGrantBucketAccessResponse)(nil),            // 31: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
-	(*DriverRevokeBucketAccessRequest)(nil),            // 32: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
-	(*DriverRevokeBucketAccessResponse)(nil),           // 33: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
-	nil,                                                // 34: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
-	nil,                                                // 35: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
-	nil,                                                // 36: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
-	nil,                                                // 37: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
-	nil,                                                // 38: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
-	nil,                                                // 39: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
-	(*DriverGrantBucketAccessResponse_BucketInfo)(nil), // 40: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
-	(*DriverRevokeBucketAccessRequest_AccessedBucket)(nil), // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
-	nil, // 42: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
+	(ObjectProtocol_Type)(0),                     // 0: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.Type
+	(AuthenticationType_Type)(0),                 // 1: sigs.k8s.io.cosi.v1alpha2.AuthenticationType.Type
+	(AccessMode_Mode)(0),                         // 2: sigs.k8s.io.cosi.v1alpha2.AccessMode.Mode
+	(S3AddressingStyle_Style)(0),                 // 3: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.Style
+	(*ObjectProtocol)(nil),                       // 4: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	(*AuthenticationType)(nil),                   // 5: sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	(*AccessMode)(nil),                           // 6: sigs.k8s.io.cosi.v1alpha2.AccessMode
+	(*AccessedBucket)(nil),                       // 7: sigs.k8s.io.cosi.v1alpha2.AccessedBucket
+	(*DisallowedAccessModes)(nil),                // 8: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	(*ObjectProtocolAndBucketInfo)(nil),          // 9: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	(*S3AddressingStyle)(nil),                    // 10: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
+	(*S3BucketInfo)(nil),                         // 11: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
+	(*AzureBucketInfo)(nil),                      // 12: sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
+	(*GcsBucketInfo)(nil),                        // 13: sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
+	(*CredentialInfo)(nil),                       // 14: sigs.k8s.io.cosi.v1alpha2.CredentialInfo
+	(*S3CredentialInfo)(nil),                     // 15: sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
+	(*AzureCredentialInfo)(nil),                  // 16: sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
+	(*GcsCredentialInfo)(nil),                    // 17: sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
+	(*DriverGetInfoRequest)(nil),                 // 18: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
+	(*DriverGetInfoResponse)(nil),                // 19: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
+	(*DriverGenerateBucketIdRequest)(nil),        // 20: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
+	(*DriverGenerateBucketIdResponse)(nil),       // 21: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
+	(*DriverCreateBucketRequest)(nil),            // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
+	(*BucketUpdate)(nil),                         // 23: sigs.k8s.io.cosi.v1alpha2.BucketUpdate
+	(*DriverCreateBucketResponse)(nil),           // 24: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
+	(*DriverGetBucketRequest)(nil),               // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
+	(*DriverGetBucketResponse)(nil),              // 26: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
+	(*DriverDeleteBucketRequest)(nil),            // 27: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
+	(*DriverDeleteBucketResponse)(nil),           // 28: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
+	(*DriverGenerateBucketAccessIdRequest)(nil),  // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
+	(*DriverGenerateBucketAccessIdResponse)(nil), // 30: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
+	(*DriverGrantBucketAccessRequest)(nil),       // 31: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
+	(*DriverGrantBucketAccessResponse)(nil),      // 32: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
+	(*DriverRevokeBucketAccessRequest)(nil),      // 33: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
+	(*DriverRevokeBucketAccessResponse)(nil),     // 34: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
+	nil,                                          // 35: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
+	nil,                                          // 36: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
+	nil,                                          // 37: sigs.k8s.io.cosi.v1alpha2.BucketUpdate.ParametersEntry
+	nil,                                          // 38: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
+	nil,                                          // 39: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
+	nil,                                          // 40: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
+	nil,                                          // 41: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
+	(*DriverGrantBucketAccessResponse_BucketInfo)(nil),     // 42: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
+	(*DriverRevokeBucketAccessRequest_AccessedBucket)(nil), // 43: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
+	nil, // 44: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
 }
 var file_proto_cosi_proto_depIdxs = []int32{
 	0,  // 0: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.type:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.Type
@@ -2563,52 +2659,54 @@ var file_proto_cosi_proto_depIdxs = []int32{
 	17, // 16: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.gcs:type_name -> sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
 	4,  // 17: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse.supported_protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
 	4,  // 18: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	34, // 19: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
+	35, // 19: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
 	4,  // 20: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	35, // 21: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
-	9,  // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	4,  // 23: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	36, // 24: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
-	9,  // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	37, // 26: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
-	4,  // 27: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 28: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	38, // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
-	7,  // 30: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	8,  // 31: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
-	4,  // 32: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 33: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	39, // 34: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
-	7,  // 35: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	8,  // 36: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
-	40, // 37: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
-	14, // 38: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.credentials:type_name -> sigs.k8s.io.cosi.v1alpha2.CredentialInfo
-	4,  // 39: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 40: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	42, // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
-	41, // 42: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
-	9,  // 43: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo.bucket_info:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	18, // 44: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
-	20, // 45: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
-	22, // 46: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
-	24, // 47: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
-	26, // 48: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
-	28, // 49: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
-	30, // 50: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
-	32, // 51: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
-	19, // 52: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
-	21, // 53: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
-	23, // 54: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
-	25, // 55: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
-	27, // 56: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
-	29, // 57: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
-	31, // 58: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
-	33, // 59: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
-	52, // [52:60] is the sub-list for method output_type
-	44, // [44:52] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	36, // 21: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
+	23, // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.update:type_name -> sigs.k8s.io.cosi.v1alpha2.BucketUpdate
+	37, // 23: sigs.k8s.io.cosi.v1alpha2.BucketUpdate.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.BucketUpdate.ParametersEntry
+	9,  // 24: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	4,  // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	38, // 26: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
+	9,  // 27: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	39, // 28: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
+	4,  // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 30: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	40, // 31: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
+	7,  // 32: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
+	8,  // 33: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	4,  // 34: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 35: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	41, // 36: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
+	7,  // 37: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
+	8,  // 38: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	42, // 39: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
+	14, // 40: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.credentials:type_name -> sigs.k8s.io.cosi.v1alpha2.CredentialInfo
+	4,  // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 42: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	44, // 43: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
+	43, // 44: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
+	9,  // 45: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo.bucket_info:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	18, // 46: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
+	20, // 47: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
+	22, // 48: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
+	25, // 49: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
+	27, // 50: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
+	29, // 51: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
+	31, // 52: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
+	33, // 53: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
+	19, // 54: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
+	21, // 55: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
+	24, // 56: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
+	26, // 57: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
+	28, // 58: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
+	30, // 59: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
+	32, // 60: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
+	34, // 61: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
+	54, // [54:62] is the sub-list for method output_type
+	46, // [46:54] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_proto_cosi_proto_init() }
@@ -2623,7 +2721,7 @@ func file_proto_cosi_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_cosi_proto_rawDesc), len(file_proto_cosi_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

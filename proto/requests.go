@@ -5,6 +5,7 @@ package cosi
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -21,7 +22,7 @@ func ValidateRequest(request proto.Message) error {
 		return firstError(ValidateName("name", r.GetName()),
 			validateProtocols("protocols", r.GetProtocols()), ValidateParameters(r.GetParameters()))
 	case *DriverCreateBucketRequest:
-		return validateBucketRequest(r)
+		return firstError(validateBucketRequest(r), validateUpdate(r))
 	case *DriverGetBucketRequest:
 		return validateBucketRequest(r)
 	case *DriverDeleteBucketRequest:
@@ -50,6 +51,53 @@ type bucketRequest interface {
 func validateBucketRequest(r bucketRequest) error {
 	return firstError(ValidateBucketID(r.GetBucketId()),
 		validateProtocols("protocols", r.GetProtocols()), ValidateParameters(r.GetParameters()))
+}
+
+// validateUpdate rejects an update that changes nothing, or a parameter that it does not name.
+func validateUpdate(r *DriverCreateBucketRequest) error {
+	update := r.GetUpdate()
+	if update == nil {
+		return nil
+	}
+	const field = "update.changed"
+	if len(update.GetChanged()) == 0 {
+		return fieldErrorf(field, "is required")
+	}
+	if err := validateKeys(field, update.GetChanged()); err != nil {
+		return err
+	}
+	if err := ValidateParameters(update.GetParameters()); err != nil {
+		return fieldErrorf("update", "is not valid: %v", err)
+	}
+	for _, parameters := range []map[string]string{r.GetParameters(), update.GetParameters()} {
+		for key := range parameters {
+			was, had := r.GetParameters()[key]
+			is, has := update.GetParameters()[key]
+			if (was != is || had != has) && !slices.Contains(update.GetChanged(), key) {
+				return fieldErrorf("update.parameters", "differs from parameters in %q, which is not in changed", key)
+			}
+		}
+	}
+	return nil
+}
+
+// validateKeys rejects a list of parameter keys that is too long, has an empty key or repeats a key.
+func validateKeys(field string, keys []string) error {
+	if len(keys) > MaxParameters {
+		return fieldErrorf(field, "has %d entries, more than %d", len(keys), MaxParameters)
+	}
+	seen := map[string]bool{}
+	for i, key := range keys {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := requireString(at, key, MaxInfoLength); err != nil {
+			return err
+		}
+		if seen[key] {
+			return fieldErrorf(at, "repeats %q", key)
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 type accessRequest interface {

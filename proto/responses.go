@@ -67,7 +67,8 @@ func validateInfo(info *DriverGetInfoResponse) error {
 		return fieldErrorf(field, "is required")
 	}
 	return firstError(validateProtocols(field, info.GetSupportedProtocols()),
-		limitString("revision", info.GetRevision(), MaxNameLength))
+		limitString("revision", info.GetRevision(), MaxNameLength),
+		validateKeys("changeable_bucket_parameters", info.GetChangeableBucketParameters()))
 }
 
 func validateBucketResponse(request proto.Message, info *ObjectProtocolAndBucketInfo) error {

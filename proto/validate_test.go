@@ -110,6 +110,14 @@ func changedRequest(change func(*cosi.DriverGrantBucketAccessRequest)) proto.Mes
 	return request
 }
 
+// changeRequest returns a request that changes a bucket with the parameters tier and quota.
+func changeRequest(parameters map[string]string, changed ...string) *cosi.DriverCreateBucketRequest {
+	return &cosi.DriverCreateBucketRequest{
+		BucketId: "b", Parameters: map[string]string{"tier": "hot", "quota": "1"},
+		Update: &cosi.BucketUpdate{Changed: changed, Parameters: parameters},
+	}
+}
+
 func TestValidateRequest(t *testing.T) {
 	t.Parallel()
 	type grant = cosi.DriverGrantBucketAccessRequest
@@ -136,6 +144,21 @@ func TestValidateRequest(t *testing.T) {
 		"create with a protocol twice": {
 			&cosi.DriverCreateBucketRequest{BucketId: "b", Protocols: []*cosi.ObjectProtocol{protocol(1), protocol(1)}},
 			"protocols[1] repeats S3",
+		},
+		"create with a change": {changeRequest(map[string]string{"tier": "hot", "quota": "2"}, "quota"), ""},
+		"create with a change that removes a parameter": {
+			changeRequest(nil, "tier", "quota"), "",
+		},
+		"create with a change of nothing": {changeRequest(map[string]string{"tier": "hot", "quota": "1"}), "update.changed is required"},
+		"create with a change of one key twice": {
+			changeRequest(map[string]string{"tier": "hot"}, "quota", "quota"), `update.changed[1] repeats "quota"`,
+		},
+		"create with a change without a key": {changeRequest(map[string]string{"tier": "hot"}, ""), "update.changed[0] is required"},
+		"create with an unnamed change": {
+			changeRequest(map[string]string{"tier": "cold", "quota": "1"}, "quota"), `update.parameters differs from parameters in "tier", which is not in changed`,
+		},
+		"create with a change and a parameter without key": {
+			changeRequest(map[string]string{"": ""}, "quota"), "update is not valid: parameters has an empty key",
 		},
 		"get without ID":    {&cosi.DriverGetBucketRequest{}, "bucket_id is required"},
 		"delete without ID": {&cosi.DriverDeleteBucketRequest{}, "bucket_id is required"},

@@ -92,6 +92,8 @@ const (
 	NeedUnkeptModes
 	// NeedCreation: the driver creates buckets.
 	NeedCreation
+	// NeedChangeable: DriverGetInfo lists changeable parameters, and the configuration has other values of them.
+	NeedChangeable
 )
 
 // Phase determines which cases may run concurrently with a case.
@@ -141,7 +143,7 @@ func CasesOf(contract Contract) []Case {
 func Cases() []Case {
 	return slices.Concat(
 		processCases(), processEnvironmentCases(), messageCases(), errorCases(), identityCases(),
-		bucketIDCases(), createCases(), createRetryCases(), getCases(), deleteCases(),
+		bucketIDCases(), createCases(), createRetryCases(), updateCases(), getCases(), deleteCases(),
 		accessIDCases(), grantCases(), grantModeCases(), grantLimitCases(), grantRetryCases(), revokeCases(), lifecycleCases(),
 	)
 }

@@ -116,6 +116,8 @@ type Params struct {
 	Incompatible map[string]string `json:"incompatible,omitempty"`
 	// Invalid contains parameters of a BucketClass that the backend does not support.
 	Invalid map[string]string `json:"invalid,omitempty"`
+	// Changed contains other values of parameters that DriverGetInfo lists as changeable on an existing bucket.
+	Changed map[string]string `json:"changed,omitempty"`
 	// Access contains valid parameters of a BucketAccessClass.
 	Access map[string]string `json:"access,omitempty"`
 	// InvalidAccess contains parameters of a BucketAccessClass that the backend does not support.

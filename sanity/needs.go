@@ -53,6 +53,7 @@ func (s *suite) lacking(need Need) string {
 		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "the configuration does not declare how the driver handles a bucket that contains data (nonEmptyDelete)"},
 		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver enforces disallowed access modes (keeps_disallowed_access_modes)"},
 		NeedCreation:        {!s.config.CreatesNothing, "the configuration declares that the driver creates no buckets and uses existing ones"},
+		NeedChangeable:      {len(s.info.GetChangeableBucketParameters()) > 0 && s.config.Params.Changed != nil, "DriverGetInfo lists no changeable parameters (changeable_bucket_parameters), or no changed ones are configured (parameters.changed)"},
 		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver enforces disallowed access modes, which ACC-GRT-031 (MUST) tests"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
@@ -88,7 +89,7 @@ func (n Need) String() string {
 		NeedOwnCredential:  "own credentials",
 		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
 		NeedKeptModes: "disallowed modes announced", NeedUnkeptModes: "disallowed modes not announced",
-		NeedCreation: "creation of buckets",
+		NeedCreation: "creation of buckets", NeedChangeable: "changeable parameters",
 	}
 	return names[n]
 }

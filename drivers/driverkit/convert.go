@@ -137,8 +137,18 @@ func revokeFrom(message *cosi.DriverRevokeBucketAccessRequest) RevokeAccessReque
 	return request
 }
 
+func updateFrom(message *cosi.BucketUpdate) *BucketUpdate {
+	if message == nil {
+		return nil
+	}
+	return &BucketUpdate{Changed: slices.Sorted(slices.Values(message.GetChanged())), Parameters: maps.Clone(message.GetParameters())}
+}
+
 func infoTo(info Info) *cosi.DriverGetInfoResponse {
-	message := &cosi.DriverGetInfoResponse{Name: info.Name, Revision: info.Revision, KeepsDisallowedAccessModes: info.KeepsDisallowedModes}
+	message := &cosi.DriverGetInfoResponse{
+		Name: info.Name, Revision: info.Revision, KeepsDisallowedAccessModes: info.KeepsDisallowedModes,
+		ChangeableBucketParameters: info.BucketParameters.changeable(),
+	}
 	for _, protocol := range info.Protocols {
 		message.SupportedProtocols = append(message.SupportedProtocols, protocolTo(protocol))
 	}

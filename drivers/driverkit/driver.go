@@ -17,7 +17,7 @@ type Driver interface {
 	Info() Info
 	// CreateBucket ensures that the bucket exists as requested, and describes it. It succeeds if the bucket already
 	// exists and matches the request. It returns AlreadyExists if the bucket exists but does not match or has another
-	// owner.
+	// owner. It applies Update, if set; only drivers with Changeable parameters receive one.
 	CreateBucket(ctx context.Context, request CreateBucketRequest) (BucketInfo, error)
 	// GetBucket describes a bucket that COSI did not create, and changes nothing. It returns NotFound if there is no
 	// such bucket and AlreadyExists if the bucket does not match the parameters.

@@ -25,6 +25,8 @@ type Parameter struct {
 	Description string
 	// Required rejects requests without the parameter.
 	Required bool
+	// Changeable declares that CreateBucketRequest.Update may change the parameter of an existing bucket.
+	Changeable bool
 	// Check returns an error if a value is not acceptable; the error text completes "parameter x ...". Nil accepts every
 	// value.
 	Check func(value string) error
@@ -100,6 +102,30 @@ func (p Parameters) check(values Values) error {
 		}
 	}
 	return nil
+}
+
+// changeable returns the keys that an update of a bucket may change, sorted.
+func (p Parameters) changeable() []string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(p)) {
+		if p[key].Changeable {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// checkUpdate returns an InvalidArgument error for an update with a parameter that cannot be changed or is invalid.
+func (p Parameters) checkUpdate(update *BucketUpdate) error {
+	if update == nil {
+		return nil
+	}
+	for _, key := range update.Changed {
+		if !p[key].Changeable {
+			return InvalidArgument("parameter %s cannot be changed on an existing bucket", key)
+		}
+	}
+	return p.check(update.Parameters)
 }
 
 func knownText(known []string) string {

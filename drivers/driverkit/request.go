@@ -52,7 +52,21 @@ type CreateBucketRequest struct {
 	BucketID string
 	// Protocols that the bucket must support, sorted; empty lets the driver choose.
 	Protocols []Protocol
-	// Parameters of the BucketClass.
+	// Parameters of the BucketClass, at the creation of the bucket.
+	Parameters Values
+	// Update is a change of the bucket, which was created before. It is nil unless a Parameter is Changeable.
+	Update *BucketUpdate
+}
+
+// BucketUpdate changes parameters of an existing bucket. The driver compares the bucket with Parameters of the
+// CreateBucketRequest, as in a repeated creation, and then sets the changed parameters. It must not record them as
+// parameters of the creation: all other requests still contain the original ones, and a repeated creation must not revert
+// the change. If the bucket no longer exists, the driver returns NotFound.
+type BucketUpdate struct {
+	// Changed lists the keys of the parameters to set, sorted. Other settings of the bucket remain as they are in the
+	// backend.
+	Changed []string
+	// Parameters are all parameters of the bucket after the change. A changed key may be absent.
 	Parameters Values
 }
 

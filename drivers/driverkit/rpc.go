@@ -55,8 +55,12 @@ func (r *rpcs) DriverCreateBucket(
 		BucketID:   message.GetBucketId(),
 		Protocols:  protocolsFrom(message.GetProtocols()),
 		Parameters: maps.Clone(message.GetParameters()),
+		Update:     updateFrom(message.GetUpdate()),
 	}
-	protocols, err := r.offer(request, func() (BucketInfo, error) { return r.driver.CreateBucket(ctx, request) })
+	if err := r.driver.Info().BucketParameters.checkUpdate(request.Update); err != nil {
+		return nil, err
+	}
+	protocols, err := r.offer(request.Protocols, request.Parameters, func() (BucketInfo, error) { return r.driver.CreateBucket(ctx, request) })
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func (r *rpcs) DriverGetBucket(
 		Protocols:  protocolsFrom(message.GetProtocols()),
 		Parameters: maps.Clone(message.GetParameters()),
 	}
-	protocols, err := r.offer(CreateBucketRequest(request), func() (BucketInfo, error) { return r.driver.GetBucket(ctx, request) })
+	protocols, err := r.offer(request.Protocols, request.Parameters, func() (BucketInfo, error) { return r.driver.GetBucket(ctx, request) })
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +85,9 @@ func (r *rpcs) DriverGetBucket(
 
 // offer checks a request for a bucket that will exist afterwards, calls the driver, and checks and translates the
 // bucket's description.
-func (r *rpcs) offer(request CreateBucketRequest, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
+func (r *rpcs) offer(protocols []Protocol, parameters Values, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	info := r.driver.Info()
-	if err := info.checkBucket(request.Protocols, request.Parameters); err != nil {
+	if err := info.checkBucket(protocols, parameters); err != nil {
 		return nil, err
 	}
 	bucket, err := call()

@@ -67,6 +67,8 @@ const (
 	OnlyFirstProtocol              Defect = "supports only its first protocol, regardless of the request"
 	NeverComparesParameters        Defect = "does not compare parameters with those of the existing bucket"
 	ChangesBeforeComparing         Defect = "records the parameters of a request that it then rejects"
+	UpdateReplacesParameters       Defect = "records changed parameters as those of the creation"
+	UpdateCreates                  Defect = "creates a missing bucket to change its parameters"
 	OffersMoreThanItSays           Defect = "describes a protocol that DriverGetInfo does not return"
 	CreatesBeforeChecking          Defect = "creates the bucket before it checks parameters"
 	CreateAcceptsAnyProtocol       Defect = "checks protocols only in phase 1"

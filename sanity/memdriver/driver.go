@@ -37,6 +37,8 @@ type Options struct {
 	// Parameters lists the known parameters of buckets with their allowed values. An empty list of values allows all
 	// values. For unknown parameters the driver returns INVALID_ARGUMENT. Nil allows every parameter.
 	Parameters map[string][]string
+	// Changeable lists the parameters that can be changed on an existing bucket. Default none.
+	Changeable []string
 	// AccessParameters lists the known parameters of accesses in the same form.
 	AccessParameters map[string][]string
 	// Speaks is the generation of the contract that the driver implements. Default KEP-1979.
@@ -91,7 +93,7 @@ func New(options Options) *Driver {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	info := &cosi.DriverGetInfoResponse{Name: options.Name, Revision: options.Revision}
+	info := &cosi.DriverGetInfoResponse{Name: options.Name, Revision: options.Revision, ChangeableBucketParameters: options.Changeable}
 	for _, protocol := range options.Protocols {
 		info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: protocol})
 	}

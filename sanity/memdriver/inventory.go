@@ -20,6 +20,8 @@ type Bucket struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Parameters with which the bucket was created.
 	Parameters map[string]string
+	// Current are the parameters after changes.
+	Current map[string]string
 	// Foreign is true if the driver did not create the bucket, for example if AddBucket created it.
 	Foreign bool
 	// Objects in the bucket, sorted.
@@ -66,7 +68,7 @@ func (d *Driver) Inventory() Inventory {
 			bucket := s.Buckets[id]
 			out.Buckets = append(out.Buckets, Bucket{
 				ID: id, Protocols: slices.Clone(bucket.Protocols), Parameters: maps.Clone(bucket.Parameters),
-				Foreign: bucket.Owner != ownerDriver, Objects: slices.Sorted(maps.Keys(bucket.Objects)),
+				Current: maps.Clone(bucket.current()), Foreign: bucket.Owner != ownerDriver, Objects: slices.Sorted(maps.Keys(bucket.Objects)),
 			})
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.Accounts)) {

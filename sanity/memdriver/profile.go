@@ -13,6 +13,7 @@ func Wide() Options {
 		Name:             "wide.memory.example.com",
 		Protocols:        []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
 		Parameters:       bucketParameters(),
+		Changeable:       []string{parameterLimit},
 		AccessParameters: accessParameters(),
 	}
 }
@@ -46,6 +47,7 @@ func Old() Options {
 // The parameters of these drivers.
 const (
 	parameterTier  = "tier"
+	parameterLimit = "limit"
 	parameterForce = "deleteNonEmpty"
 	parameterNote  = "note"
 
@@ -55,7 +57,7 @@ const (
 )
 
 func bucketParameters() map[string][]string {
-	return map[string][]string{parameterTier: {tierHot, tierCold}, parameterForce: nil}
+	return map[string][]string{parameterTier: {tierHot, tierCold}, parameterLimit: nil, parameterForce: nil}
 }
 
 func accessParameters() map[string][]string { return map[string][]string{parameterNote: {noteTest}} }

@@ -40,8 +40,10 @@ type bucketState struct {
 	// Protocols that the bucket supports, sorted.
 	Protocols  []cosi.ObjectProtocol_Type `json:"protocols"`
 	Parameters map[string]string          `json:"parameters"`
-	Objects    map[string][]byte          `json:"objects"`
-	Tags       map[string]string          `json:"tags"`
+	// Current are the parameters after changes, or nil if there were none.
+	Current map[string]string `json:"current,omitempty"`
+	Objects map[string][]byte `json:"objects"`
+	Tags    map[string]string `json:"tags"`
 	// Policy contains the permissions of each account, by account ID.
 	Policy map[string]modes `json:"policy"`
 	// Public means that everyone may read.

@@ -160,6 +160,7 @@ func Config(store *Store, options Options, defects ...Defect) sanity.Config {
 			Bucket:        map[string]string{parameterTier: tierHot},
 			Incompatible:  map[string]string{parameterTier: tierCold},
 			Invalid:       map[string]string{parameterTier: "lukewarm"},
+			Changed:       map[string]string{parameterLimit: "5"},
 			Access:        map[string]string{parameterNote: noteTest},
 			InvalidAccess: map[string]string{parameterNote: "invalid"},
 		},

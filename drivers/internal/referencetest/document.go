@@ -213,7 +213,11 @@ func parameters(text *strings.Builder, declared driverkit.Parameters) {
 	}
 	text.WriteString("| parameter | meaning |\n|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(declared)) {
-		fmt.Fprintf(text, "| `%s` | %s |\n", key, prose(declared[key].Description))
+		description := prose(declared[key].Description)
+		if declared[key].Changeable {
+			description += " Can be changed on an existing bucket."
+		}
+		fmt.Fprintf(text, "| `%s` | %s |\n", key, description)
 	}
 }
 
