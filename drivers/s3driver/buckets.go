@@ -42,11 +42,26 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 	if err := d.usage.note(ctx, backend.name); err != nil {
 		return driverkit.BucketInfo{}, err
 	}
-	region, err := backend.buckets.Ensure(ctx, name, want)
+	region, err := backend.ensure(ctx, name, want, request.Update)
 	if err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
 	}
 	return backend.info(name, region), nil
+}
+
+// ensure creates the bucket, or changes it if there is an update.
+func (b *backend) ensure(ctx context.Context, name string, want params.Bucket, update *driverkit.BucketUpdate) (string, error) {
+	if update == nil {
+		return b.buckets.Ensure(ctx, name, want)
+	}
+	changed, err := params.ParseBucket(update.Parameters)
+	if err != nil {
+		return "", err
+	}
+	if err := b.checkBucket(changed); err != nil {
+		return "", err
+	}
+	return b.buckets.Update(ctx, name, want, changed, update.Changed)
 }
 
 // GetBucket implements driverkit.Driver.

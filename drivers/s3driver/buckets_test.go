@@ -266,6 +266,18 @@ func TestQuotaOfMinIO(t *testing.T) {
 			t.Errorf("a static bucket with a quota of %s: %v, want %v", test.quota, err, test.want)
 		}
 	}
+	for _, quota := range []string{"2Gi", "", "1Gi"} { // raised, removed, and as it was
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{
+			BucketId: bucket, Parameters: map[string]string{"quota": "1Gi"}, Update: changed(nil, map[string]string{"quota": quota}),
+		})
+		mustSucceed(t, err)
+		for _, other := range []string{"1Gi", "2Gi"} {
+			_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{"quota": other}})
+			if (status.Code(err) == codes.OK) != (other == quota) {
+				t.Errorf("after a change to %q, the quota is compared with %s: %v", quota, other, err)
+			}
+		}
+	}
 	client := &adminapi.Client{
 		Name: "minio", Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(rootAccessKey, rootSecretKey), HTTP: http.DefaultClient,
 	}

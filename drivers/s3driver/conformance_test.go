@@ -159,6 +159,7 @@ func conformanceParameters() sanity.Params {
 	return sanity.Params{
 		Bucket:        map[string]string{"tags": `{"team":"a"}`},
 		Incompatible:  map[string]string{"tags": `{"team":"b"}`},
+		Changed:       map[string]string{"lifecycle": `{"Rules":[{"ID":"old","Status":"Enabled","Filter":{"Prefix":"old/"},"Expiration":{"Days":9}}]}`},
 		Invalid:       map[string]string{"versioning": "perhaps"},
 		InvalidAccess: map[string]string{"allowDelete": "perhaps"},
 	}

@@ -71,6 +71,7 @@ type capability string
 const (
 	managedPolicies capability = "managed policies"
 	serviceAccounts capability = "service accounts"
+	lifecycleRules  capability = "lifecycle rules of buckets"
 	readableKeys    capability = "secrets that the store shows again"
 )
 
@@ -92,6 +93,7 @@ func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	scenarios := map[string]scenario{
 		"create":       {prepare: nothing, call: callCreate, verify: verifyCreated},
+		"change":       {prepare: prepareBucket, call: callChange, verify: verifyChanged, needs: lifecycleRules},
 		"get":          {prepare: prepareBucket, call: callGet, verify: verifyCreated},
 		"grant":        {prepare: prepareBucket, call: callGrant(""), verify: verifyGranted("")},
 		"rotate":       {prepare: prepareGranted, call: callGrant("r1"), verify: verifyRotated},

@@ -76,6 +76,7 @@ func realMinIO(t *testing.T) target {
 	t.Helper()
 	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}), rootAccessKey, rootSecretKey)
 	on.secure = secured(s3driver.TypeMinIO, func(with certificate) string { return startMinIO(t, with) })
+	on.can = []capability{lifecycleRules}
 	on.name, on.version = "MinIO", stores.MinIO().Version
 	return on
 }
@@ -141,7 +142,7 @@ func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	options.Clusters = map[string]string{eksCluster: "https://oidc.example.com/id"}
 	on, server := startFake(t, options)
 	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
-	on.can = []capability{managedPolicies, serviceAccounts}
+	on.can = []capability{managedPolicies, serviceAccounts, lifecycleRules}
 	on.name, on.version = "AWS, simulated by s3fake", "this version"
 	on.secure = secureFake
 	return on, server

@@ -98,16 +98,18 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (st
 	if err != nil {
 		return "", err
 	}
-	if err := s.checkMark(name, mark, want); err != nil {
-		return "", err
+	return region, s.complete(ctx, name, mark, want)
+}
+
+// complete compares an existing bucket with the request and creates what is missing.
+func (s *Store) complete(ctx context.Context, name string, found mark, want params.Bucket) error {
+	if err := s.checkMark(name, found, want); err != nil || found.ready() {
+		return err
 	}
-	if mark.ready() {
-		return region, nil
+	if err := s.settleMark(ctx, name, found, want); err != nil {
+		return err
 	}
-	if err := s.settleMark(ctx, name, mark, want); err != nil {
-		return "", err
-	}
-	return region, s.configure(ctx, name, want)
+	return s.configure(ctx, name, want)
 }
 
 // settleMark writes the mark that was noted before the bucket was created. If the bucket accepts it, the note is

@@ -21,7 +21,15 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Keys of BucketClass parameters.
+// Keys of BucketClass parameters that can be changed on an existing bucket.
+const (
+	KeyLifecycle    = "lifecycle"
+	KeyCORS         = "cors"
+	KeyQuota        = "quota"
+	KeyQuotaObjects = "quotaObjects"
+)
+
+// Keys of the other BucketClass parameters.
 const (
 	keyBackend        = "backend"
 	keyNamePrefix     = "namePrefix"
@@ -34,11 +42,7 @@ const (
 	keyLockDays       = "objectLockDays"
 	keyEncryption     = "encryption"
 	keyKMSKey         = "kmsKeyID"
-	keyLifecycle      = "lifecycle"
-	keyCORS           = "cors"
 	keyTags           = "tags"
-	keyQuota          = "quota"
-	keyQuotaObjects   = "quotaObjects"
 	keyDeleteNonEmpty = "deleteNonEmpty"
 )
 
@@ -101,11 +105,11 @@ func BucketParameters() driverkit.Parameters {
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
 		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: the store's default.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
 		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO does not have.", Check: checkKey},
-		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkLifecycle},
-		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkCORS},
+		KeyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkLifecycle, Changeable: true},
+		KeyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkCORS, Changeable: true},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
-		keyQuota:          {Description: "Maximum total size, such as 500Mi or 10Gi, if the backend supports quotas.", Check: checkQuota},
-		keyQuotaObjects:   {Description: "Maximum number of objects, for type rgw.", Check: checkQuotaObjects},
+		KeyQuota:          {Description: "Maximum total size, such as 500Mi or 10Gi, if the backend supports quotas.", Check: checkQuota, Changeable: true},
+		KeyQuotaObjects:   {Description: "Maximum number of objects, for type rgw.", Check: checkQuotaObjects, Changeable: true},
 		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects, versions and unfinished uploads. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
 	}
 }
@@ -136,20 +140,20 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 		bucket.Retention = &types.DefaultRetention{Mode: types.ObjectLockRetentionMode(mode), Days: aws.Int32(int32(days))}
 	}
 	var err error
-	if bucket.Lifecycle, err = driverkit.ParseJSON[types.BucketLifecycleConfiguration](values[keyLifecycle]); err != nil {
-		return Bucket{}, invalid(keyLifecycle, err)
+	if bucket.Lifecycle, err = driverkit.ParseJSON[types.BucketLifecycleConfiguration](values[KeyLifecycle]); err != nil {
+		return Bucket{}, invalid(KeyLifecycle, err)
 	}
-	if bucket.CORS, err = driverkit.ParseJSON[types.CORSConfiguration](values[keyCORS]); err != nil {
-		return Bucket{}, invalid(keyCORS, err)
+	if bucket.CORS, err = driverkit.ParseJSON[types.CORSConfiguration](values[KeyCORS]); err != nil {
+		return Bucket{}, invalid(KeyCORS, err)
 	}
 	if bucket.Tags, err = parseTags(values[keyTags]); err != nil {
 		return Bucket{}, invalid(keyTags, err)
 	}
-	if bucket.Quota, err = parseQuota(values[keyQuota]); err != nil {
-		return Bucket{}, invalid(keyQuota, err)
+	if bucket.Quota, err = parseQuota(values[KeyQuota]); err != nil {
+		return Bucket{}, invalid(KeyQuota, err)
 	}
-	if bucket.QuotaObjects, err = parseQuotaObjects(values[keyQuotaObjects]); err != nil {
-		return Bucket{}, invalid(keyQuotaObjects, err)
+	if bucket.QuotaObjects, err = parseQuotaObjects(values[KeyQuotaObjects]); err != nil {
+		return Bucket{}, invalid(KeyQuotaObjects, err)
 	}
 	return bucket, nil
 }
