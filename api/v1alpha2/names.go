@@ -90,6 +90,17 @@ const (
 	// later metadata.creationTimestamp. It is not in the KEP.
 	CreatedAnnotation = "cooper.dev/created"
 
+	// ParameterChangesAnnotation is set on a Bucket by cosi-obc to change
+	// parameters of its backend bucket. The value is a JSON object: the keys of
+	// parameters with their values, or null for a parameter to remove. It is not in
+	// the KEP.
+	ParameterChangesAnnotation = "cooper.dev/parameter-changes"
+
+	// ParameterChangesResultAnnotation is set on a Bucket by the sidecar. The value
+	// is a JSON object with a digest of the ParameterChangesAnnotation and, if the
+	// changes were not applied, the reason. It is not in the KEP.
+	ParameterChangesResultAnnotation = "cooper.dev/parameter-changes-result"
+
 	// AskedForAnnotation was set on a Bucket by sidecars before the adapter for
 	// older drivers, before they asked such a driver for the bucket. The value is
 	// the requested name. While status.bucketID is empty, a bucket of that name may

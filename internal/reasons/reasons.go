@@ -148,8 +148,13 @@ func ofEvents() map[reconciler.EventReason]explained {
 		},
 		reconciler.ChangeIgnored: {
 			"A change of an ObjectBucketClaim has no effect.",
-			"The settings of a bucket are fixed when it is created.",
+			"The setting is fixed when a bucket is created, the StorageClass does not allow it, or the driver cannot change it or refused the value.",
 			"Revert the change, or create another claim with the new settings and copy the data.",
+		},
+		reconciler.FailedUpdateBucket: {
+			"The driver could not change parameters of a bucket as an ObjectBucketClaim requests.",
+			"The driver or the store refused a value, or is unreachable. The bucket keeps its settings.",
+			"Correct or revert the change of the claim. COSI retries other failures.",
 		},
 		reconciler.FailedAPICall: {
 			"The Kubernetes API refused a request of COSI repeatedly.",

@@ -35,6 +35,8 @@ const (
 	BucketHeld EventReason = "BucketHeld"
 	// ChangeIgnored: a user changed a field of an ObjectBucketClaim that no longer has an effect.
 	ChangeIgnored EventReason = "ChangeIgnored"
+	// FailedUpdateBucket: the driver could not change parameters of a bucket.
+	FailedUpdateBucket EventReason = "FailedUpdateBucket"
 	// FailedAPICall: the Kubernetes API refused COSI's requests repeatedly.
 	FailedAPICall EventReason = "FailedAPICall"
 	// DriverNameTaken: another deployment serves a driver of the same name.
@@ -45,7 +47,7 @@ const (
 func EventReasons() []EventReason {
 	return []EventReason{
 		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess, FailedRenderSecretKeys,
-		BucketReleased, BucketHeld, ChangeIgnored, FailedAPICall, DriverNameTaken,
+		BucketReleased, BucketHeld, ChangeIgnored, FailedUpdateBucket, FailedAPICall, DriverNameTaken,
 	}
 }
 

@@ -35,6 +35,9 @@ func (r *Reconciler) checkDriver(ctx context.Context, w *work) (reconciler.Verdi
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
 		observeGeneration(b)
 	})
+	if err == nil && p == nil && changing(b, w.Info) {
+		return reconciler.Next(), nil
+	}
 	if err != nil || p == nil {
 		return reconciler.Done(), err
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/bucketchange"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -41,6 +42,8 @@ type work struct {
 	bucket *cosiapi.Bucket
 	// response is the driver's response for the provisioned bucket.
 	response *cosi.ObjectProtocolAndBucketInfo
+	// changed is the result of the changes that the Bucket requests.
+	changed bucketchange.Result
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -53,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Attempt: scheduling.Attempt{Request: reconciler.Request{Req: req, Object: b}, Asks: retryWhenChanged(b), Rotation: importAnnotations(b), Info: r.Info()}, bucket: b}
+	w := &work{Attempt: scheduling.Attempt{Request: reconciler.Request{Req: req, Object: b}, Asks: retryWhenChanged(b), Rotation: retryAnnotations(b), Info: r.Info()}, bucket: b}
 	defer r.Leave(&w.Attempt)
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
@@ -61,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var steps []reconciler.Step[*work]
 	switch planOf(b) {
 	case provision:
-		steps = r.provisioningSteps(b)
+		steps = r.provisioningSteps(b, w.Info)
 	case retain: // until the Bucket is deleted, which causes a watch event
 	default:
 		steps = r.deletionSteps()
@@ -70,11 +73,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // provisioningSteps returns the steps for a Bucket in use. Its backend bucket is created, or verified if it is
-// imported or was created by another implementation. No BeforeStop step may stand between that call and its report.
-func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []reconciler.Step[*work] {
-	obtain := reconciler.NewStep("create", r.create)
-	if b.Spec.ExistingBucketID != "" || adopted(b) {
+// imported or was created by another implementation. The parameters of a complete one are changed on request. No
+// BeforeStop step may stand between that call and its report.
+func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket, info driver.Info) []reconciler.Step[*work] {
+	obtain, report := reconciler.NewStep("create", r.create), reconciler.NewStep("reportStatus", r.reportStatus)
+	switch {
+	case b.Spec.ExistingBucketID != "" || adopted(b):
 		obtain = reconciler.NewStep("verify", r.verify)
+	case changing(b, info):
+		obtain, report = reconciler.NewStep("update", r.update), reconciler.NewStep("reportUpdate", r.reportUpdate)
 	}
 	return reconciler.Uninterrupted(r.StepLimit,
 		reconciler.SharedStep[*work]("seen", r.Seen),                          // the cache has this sidecar's last write
@@ -84,8 +91,8 @@ func (r *Reconciler) provisioningSteps(b *cosiapi.Bucket) []reconciler.Step[*wor
 		reconciler.NewStep("awaitShare", r.awaitShare),                        // a worker is free for this class
 		reconciler.NewStep("reread", r.reread),                                // the API server still has this version
 		reconciler.BeforeStop(reconciler.NewStep("generateID", r.generateID)), // phase 1; the ID is stored
-		reconciler.BeforeStop(obtain),                                         // phase 2, or a check of the existing bucket
-		reconciler.NewStep("reportStatus", r.reportStatus),                    // the status has the driver's response
+		reconciler.BeforeStop(obtain),                                         // phase 2, a check of the existing bucket, or a change
+		report,                                                                // the Bucket has the driver's response
 	)
 }
 

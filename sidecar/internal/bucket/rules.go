@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/bucketchange"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -88,11 +89,12 @@ func retryWhenChanged(b *cosiapi.Bucket) any {
 	}{asks(b), b.Labels}
 }
 
-// importAnnotations returns the annotations of an imported Bucket. An import is retried each time its Bucket is
-// updated (KEP-1979, "Accessing an Existing OSP Bucket").
-func importAnnotations(b *cosiapi.Bucket) string {
+// retryAnnotations returns the annotations of a Bucket that trigger a retry when they change: all of an imported Bucket,
+// since an import is retried each time its Bucket is updated (KEP-1979, "Accessing an Existing OSP Bucket"), and the
+// requested changes of any other.
+func retryAnnotations(b *cosiapi.Bucket) string {
 	if b.Spec.ExistingBucketID == "" {
-		return ""
+		return b.Annotations[cosiapi.ParameterChangesAnnotation]
 	}
 	return fmt.Sprint(b.Annotations)
 }
@@ -233,6 +235,11 @@ func complete(b *cosiapi.Bucket) bool {
 	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && cosiapi.HasProtection(b) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+}
+
+// changing reports whether a complete Bucket requests changes of its parameters that the driver may apply.
+func changing(b *cosiapi.Bucket, info driver.Info) bool {
+	return complete(b) && b.Spec.ExistingBucketID == "" && !adopted(b) && bucketchange.Pending(b, info.Changeable)
 }
 
 // validated returns the condition ResourcesValidated of a valid Bucket.

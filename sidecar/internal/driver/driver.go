@@ -57,6 +57,8 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration. It is empty if the driver sets none.
 	Revision string
+	// Changeable are the keys of the parameters that the driver can change on an existing bucket.
+	Changeable []string
 	// Epoch increases whenever the driver has reconnected or returns a different response to DriverGetInfo.
 	Epoch uint64
 }
@@ -240,7 +242,7 @@ func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 
 // setSession makes the session the current one if the driver has the right name.
 func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
-	next := Info{Name: response.GetName(), Revision: response.GetRevision()}
+	next := Info{Name: response.GetName(), Revision: response.GetRevision(), Changeable: response.GetChangeableBucketParameters()}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
 	}
@@ -251,7 +253,7 @@ func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, re
 			"start the earlier driver again, or restart the sidecar to serve the new driver", d.options.Address, next.Name, d.info.Name)
 	}
 	d.session, d.problem = s, nil
-	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {
+	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) && slices.Equal(next.Changeable, d.info.Changeable) {
 		return nil
 	}
 	next.Epoch = d.info.Epoch + 1
