@@ -4,6 +4,7 @@ package obc_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -162,9 +163,52 @@ func TestPermissionsOfCosiObc(t *testing.T) {
 		}
 		return nil
 	})
+	w.mayAnnotateBuckets(as)
 	if err := as.Create(t.Context(), &corev1.Secret{ObjectMeta: owned, Type: corev1.SecretTypeOpaque}, client.DryRunAll); err != nil {
 		t.Errorf("a Secret of a claim: %v", err)
 	}
+}
+
+// mayAnnotateBuckets checks that cosi-obc may change only its own annotations of a Bucket of a claim.
+func (w *world) mayAnnotateBuckets(as client.Client) {
+	w.t.Helper()
+	claim := w.bind("annotated", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
+	bucketClaim := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "obc-" + string(claim.UID)}})
+	other := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "of-a-user"},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: w.namespace, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	w.Create(other)
+	testenv.Until(w.Env, other, "it is bound", func(c *cosiapi.BucketClaim) error {
+		if c.Status.BoundBucketName == "" {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	for what, tc := range map[string]struct {
+		of      *cosiapi.BucketClaim
+		change  func(*cosiapi.Bucket)
+		allowed bool
+	}{
+		"request a change":                  {bucketClaim, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ParameterChangesAnnotation, "{}") }, true},
+		"request a change for another user": {other, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ParameterChangesAnnotation, "{}") }, false},
+		"report a result":                   {bucketClaim, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ParameterChangesResultAnnotation, "{}") }, false},
+		"confirm a release":                 {bucketClaim, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) }, false},
+		"keep the data":                     {bucketClaim, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }, false},
+		"remove an annotation":              {bucketClaim, func(b *cosiapi.Bucket) { delete(b.Annotations, cosiapi.CreatedAnnotation) }, false},
+		"add a finalizer":                   {bucketClaim, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/x") }, false},
+		"add a label":                       {bucketClaim, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"a": "b"} }, false},
+	} {
+		b := testenv.Get(w.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: tc.of.Status.BoundBucketName}})
+		before := b.DeepCopy()
+		tc.change(b)
+		err := as.Patch(w.t.Context(), b, client.MergeFrom(before), client.DryRunAll)
+		if (err == nil) != tc.allowed || err != nil && !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'cosi-obc'") {
+			w.t.Errorf("%s: %v", what, err)
+		}
+	}
+	w.Delete(claim)
+	w.Delete(other)
 }
 
 type notRefusedError string

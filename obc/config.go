@@ -149,7 +149,7 @@ func (s settings) checkOverrides(class *storagev1.StorageClass, inClass map[stri
 // stateRequest is the key of the ObjectBucket's additionalState that records the settings that the claim requested.
 const stateRequest = "cosi-request"
 
-// A request is the part of a claim that users can edit later, without an effect on an existing bucket.
+// A request is the part of a claim that users can edit later. Edits of GenerateBucketName have no effect.
 type request struct {
 	GenerateBucketName string            `json:"generateBucketName,omitempty"`
 	AdditionalConfig   map[string]string `json:"additionalConfig,omitempty"`
@@ -161,15 +161,41 @@ func requestOf(claim *objectbucket.ObjectBucketClaim) string {
 	return string(text)
 }
 
+// fieldConfig is the prefix of the names of fields in additionalConfig.
+const fieldConfig = "additionalConfig."
+
 // maxFields is the maximum number of changed fields that a message names.
 const maxFields = 10
 
+// originalRequest returns the request for which the bucket was created; recorded is false for the ObjectBucket of an
+// earlier build.
+func originalRequest(bucket *objectbucket.ObjectBucket) (before request, recorded bool) {
+	err := json.Unmarshal([]byte(bucket.Spec.AdditionalState[stateRequest]), &before)
+	return before, err == nil
+}
+
+// changedConfig returns the keys of additionalConfig that were edited after the bucket was requested, as field names.
+func changedConfig(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket) []string {
+	before, recorded := originalRequest(bucket)
+	if !recorded {
+		return nil
+	}
+	var fields []string
+	for _, key := range slices.Sorted(maps.Keys(either(before.AdditionalConfig, claim.Spec.AdditionalConfig))) {
+		was, had := before.AdditionalConfig[key]
+		if is, has := claim.Spec.AdditionalConfig[key]; is != was || has != had {
+			fields = append(fields, fieldConfig+key)
+		}
+	}
+	return fields
+}
+
 // ignoredChanges returns a message about the fields of a claim that were edited after its settings were fixed, or an
-// empty string. The message contains no values.
-func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket) string {
-	var before request
-	if json.Unmarshal([]byte(bucket.Spec.AdditionalState[stateRequest]), &before) != nil {
-		return "" // created by an earlier build, which recorded no request
+// empty string. config are the fields of additionalConfig among them. The message contains no values.
+func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket, config []string) string {
+	before, recorded := originalRequest(bucket)
+	if !recorded {
+		return ""
 	}
 	var fields []string
 	if claim.Spec.StorageClassName != bucket.Spec.StorageClassName {
@@ -178,21 +204,20 @@ func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.
 	if claim.Spec.GenerateBucketName != before.GenerateBucketName {
 		fields = append(fields, "generateBucketName")
 	}
-	for _, key := range slices.Sorted(maps.Keys(either(before.AdditionalConfig, claim.Spec.AdditionalConfig))) {
-		was, had := before.AdditionalConfig[key]
-		if is, has := claim.Spec.AdditionalConfig[key]; is != was || has != had {
-			fields = append(fields, "additionalConfig."+key)
-		}
-	}
-	if len(fields) == 0 {
+	if fields = append(fields, config...); len(fields) == 0 {
 		return ""
 	}
+	return fmt.Sprintf("The change of %s has no effect, because the driver cannot change these settings of an existing bucket. Revert the change, "+
+		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", naming(fields))
+}
+
+// naming returns the names of fields of the spec for a message, at most maxFields.
+func naming(fields []string) string {
 	more := ""
 	if over := len(fields) - maxFields; over > 0 {
 		fields, more = fields[:maxFields], fmt.Sprintf(" and %d more", over)
 	}
-	return fmt.Sprintf("The change of spec.%s has no effect, because the settings of a bucket are fixed when it is created. Revert the change, "+
-		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", strings.Join(fields, ", spec.")+more)
+	return "spec." + strings.Join(fields, ", spec.") + more
 }
 
 // configHint returns the advice for a claim whose bucket was refused, perhaps because of additionalConfig.

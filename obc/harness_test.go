@@ -65,7 +65,7 @@ type world struct {
 
 // shortTests are the tests with a system that the short tier runs.
 var shortTests = []string{
-	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets",
+	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets", "TestChangesOfBoundClaims",
 }
 
 // newWorld starts a system with the driver and creates classes named after its namespace.
@@ -241,7 +241,7 @@ func (w *world) storageClass(suffix string, policy corev1.PersistentVolumeReclai
 	w.t.Helper()
 	all := map[string]string{"bucketAccessClassName": w.namespace}
 	maps.Copy(all, parameters)
-	if all["bucketName"] == "" {
+	if all["bucketName"] == "" && all["bucketClassName"] == "" {
 		all["bucketClassName"] = w.namespace
 	}
 	class := &storagev1.StorageClass{

@@ -43,6 +43,8 @@ type work struct {
 	access      *cosiapi.BucketAccess
 	// granted is the data of the access's Secret.
 	granted map[string][]byte
+	// change is the state of an edited additionalConfig; nil if edits have no effect.
+	change *change
 	// reopened reports that the decision is withdrawn, because the claim was changed before a bucket existed.
 	reopened bool
 	// rotating reports that a new credential was requested and is not delivered yet.
@@ -60,6 +62,7 @@ func (r *claimReconciler) provisioning() []reconciler.Step[*work] {
 		reconciler.NewStep("protect", r.protect),     // finalizer and label on the claim
 		reconciler.NewStep("gather", r.gather),       // read COSI's objects
 		reconciler.NewStep("reopen", r.reopen),       // withdraw a refused request that was changed
+		reconciler.NewStep("change", r.change),       // request edited settings for a bucket that exists
 		reconciler.NewStep("class", r.class),         // BucketClass of the claim's own, if no other fits
 		reconciler.NewStep("imported", r.imported),   // the Bucket, for an existing bucket
 		reconciler.NewStep("bucket", r.bucket),       // the BucketClaim

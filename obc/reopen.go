@@ -18,7 +18,7 @@ import (
 // objects that were created for the claim, and the ObjectBucket last. The next reconcile decides with the new settings.
 // No bucket was delivered until then, so no data can be lost.
 func (r *claimReconciler) reopen(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	if !w.refused() || ignoredChanges(w.claim, w.bucket) == "" {
+	if !w.refused() || ignoredChanges(w.claim, w.bucket, changedConfig(w.claim, w.bucket)) == "" {
 		return reconciler.Next(), nil
 	}
 	// The bucket may have been provisioned in the meantime, and the cache may be stale.

@@ -308,7 +308,7 @@ func TestIgnoredChanges(t *testing.T) {
 				StorageClassName: c.Spec.StorageClassName, AdditionalState: map[string]string{stateRequest: requestOf(c)},
 			}}
 			tc.change(c, b)
-			got := ignoredChanges(c, b)
+			got := ignoredChanges(c, b, changedConfig(c, b))
 			if (got == "") != (tc.fields == "") || !strings.Contains(got, tc.fields) || strings.Contains(got, "4Mi") {
 				t.Errorf("want %q, got %q", tc.fields, got)
 			}

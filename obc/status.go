@@ -19,13 +19,11 @@ import (
 const terminating = "Terminating"
 
 // writeStatus writes the status of a claim: the given problem, or PhaseBound, and the changes of its spec that have no
-// effect. It sends one Event for each new problem.
+// effect or are not applied yet. It sends one Event for each new problem.
 func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) error {
-	full, ignored, changed := p, "", false
-	if w.bucket != nil && !w.reopened {
-		ignored = ignoredChanges(w.claim, w.bucket)
-	}
-	full.message = strings.TrimSpace(p.message + " " + ignored)
+	full, changed := p, false
+	ignored, pending := changesMessage(w)
+	full.message = strings.TrimSpace(p.message + " " + strings.TrimSpace(ignored+" "+pending))
 	if _, err := r.PatchStatus(ctx, w.claim, func() { changed = setStatus(w.claim, full) }); err != nil || !changed {
 		return err
 	}
@@ -36,6 +34,21 @@ func (r *claimReconciler) writeStatus(ctx context.Context, w *work, p problem) e
 		r.Events.Warn(w.claim, reconciler.FailedCreateBucket, "BindBucket", p.message)
 	}
 	return nil
+}
+
+// changesMessage returns what the claim reports about its changes: those that have no effect, or that a user or an
+// administrator must act on, and those that are not applied yet.
+func changesMessage(w *work) (ignored, pending string) {
+	switch {
+	case w.bucket == nil || w.reopened:
+		return "", ""
+	case w.change == nil:
+		return ignoredChanges(w.claim, w.bucket, changedConfig(w.claim, w.bucket)), ""
+	}
+	if ignored = ignoredChanges(w.claim, w.bucket, w.change.ignored); !w.change.failed {
+		return ignored, w.change.message
+	}
+	return strings.TrimSpace(ignored + " " + w.change.message), ""
 }
 
 // setStatus sets the claim's phase and message, and the conditions that follow from them. It reports whether phase or

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/bucketchange"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/reconciler"
+)
+
+// configAnnotation is set on a Bucket together with the changes that cosi-obc requests. Its value is the digest of the
+// additionalConfig from which they were computed.
+const configAnnotation = "cooper.dev/objectbucketclaim-config"
+
+// A change is the state of an edited additionalConfig of a claim with a new bucket. It is empty if the bucket has the
+// settings of the claim.
+type change struct {
+	// ignored are the edited fields that have no effect.
+	ignored []string
+	// message is for users.
+	message string
+	// failed reports that a user or an administrator must act.
+	failed bool
+}
+
+// change requests the settings of an edited claim for its bucket. The sidecar applies them if the driver can change the
+// parameters of an existing bucket. The outcome never affects the phase of the claim, because the bucket is usable.
+func (r *claimReconciler) change(ctx context.Context, w *work) (reconciler.Verdict, error) {
+	if w.decision.existing != "" {
+		return reconciler.Next(), nil // the bucket is not the claim's own
+	}
+	fields := changedConfig(w.claim, w.bucket)
+	w.change = pendingChange(fields)
+	b, err := r.ownBucket(ctx, w)
+	if err != nil || b == nil {
+		return reconciler.Next(), err
+	}
+	requested := b.Annotations[configAnnotation]
+	switch {
+	case requested == "" && len(fields) == 0:
+		return reconciler.Next(), nil // it was never edited
+	case requested == configDigest(w.claim):
+		w.change = changeOf(b, fields)
+		return reconciler.Next(), nil
+	}
+	f, err := r.facts(ctx, w.bucket.Spec.StorageClassName)
+	if err != nil {
+		return reconciler.Verdict{}, err
+	}
+	changes, p := changesOf(w, b, f)
+	switch {
+	case p != nil:
+		w.change = failedChange(fields, p.message)
+	case len(changes) == 0:
+		w.change = &change{}
+	default:
+		return r.request(ctx, w, b, changes, fields)
+	}
+	return reconciler.Next(), nil
+}
+
+// request writes the changes to the Bucket. A role of an earlier version does not allow it.
+func (r *claimReconciler) request(ctx context.Context, w *work, b *cosiapi.Bucket, changes bucketchange.Changes, fields []string) (reconciler.Verdict, error) {
+	_, err := r.Patch(ctx, b, func() {
+		cosiapi.SetAnnotation(b, cosiapi.ParameterChangesAnnotation, changes.Text())
+		cosiapi.SetAnnotation(b, configAnnotation, configDigest(w.claim))
+		cosiapi.SetAnnotation(b, claimAnnotation, w.claim.Namespace+"/"+w.claim.Name) // for the watch
+	})
+	if apierrors.IsForbidden(err) {
+		w.change = failedChange(fields, "The API server does not allow cosi-obc to annotate the Bucket. An administrator must apply the current role and policy of cosi-obc.")
+		return reconciler.Next(), nil
+	}
+	if err != nil {
+		return reconciler.Verdict{}, err
+	}
+	w.change = changeOf(b, fields)
+	return reconciler.Next(), nil
+}
+
+// configDigest returns the digest of a claim's additionalConfig.
+func configDigest(claim *objectbucket.ObjectBucketClaim) string {
+	text, _ := json.Marshal(claim.Spec.AdditionalConfig) //nolint:errchkjson // strings
+	return fmt.Sprintf("%.8x", sha256.Sum256(text))
+}
+
+// ownBucket returns the provisioned Bucket that was created for the claim, or nil.
+func (r *claimReconciler) ownBucket(ctx context.Context, w *work) (*cosiapi.Bucket, error) {
+	if !w.hasBucket() {
+		return nil, nil //nolint:nilnil // none is not an error
+	}
+	b := &cosiapi.Bucket{}
+	found, err := read(ctx, r.Client, "", w.bucketClaim.Status.BoundBucketName, b)
+	ref := b.Spec.BucketClaimRef
+	if err != nil || !found || b.DeletionTimestamp != nil || ref.Namespace != w.bucketClaim.Namespace || ref.Name != w.bucketClaim.Name || ref.UID != w.bucketClaim.UID ||
+		b.Spec.ExistingBucketID != "" || !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		return nil, err
+	}
+	return b, nil
+}
+
+// changesOf returns the changes with which the bucket has the settings of the edited claim. Parameters that the claim does
+// not set any longer get the values of the BucketClass. Other parameters are not changed, even if the class was replaced.
+func changesOf(w *work, b *cosiapi.Bucket, f facts) (bucketchange.Changes, *problem) {
+	if p := checkChange(w, f); p != nil {
+		return nil, p
+	}
+	config, p := settingsOf(w.claim, f.storage)
+	if p != nil {
+		return nil, p
+	}
+	class := f.bucketClass.Spec.Parameters
+	if p := config.checkOverrides(f.storage, class); p != nil {
+		return nil, p
+	}
+	requested, err := bucketchange.Of(b)
+	if err != nil || requested == nil {
+		requested = bucketchange.Changes{}
+	}
+	changes := bucketchange.Changes{}
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(requested)), slices.Collect(maps.Keys(config.values)), originalKeys(w.bucket, f)) {
+		value, set := config.values[key]
+		if !set {
+			value, set = class[key]
+		}
+		was, had := b.Spec.Parameters[key]
+		if _, listed := requested[key]; !listed && set == had && value == was {
+			continue
+		}
+		if changes[key] = nil; set {
+			changes[key] = &value
+		}
+	}
+	return changes, nil
+}
+
+// checkChange refuses a change if the classes of the claim no longer allow it.
+func checkChange(w *work, f facts) *problem {
+	name := w.bucket.Spec.StorageClassName
+	switch {
+	case f.storage == nil:
+		return refuse("StorageClass %q no longer exists. Ask an administrator.", name)
+	case f.bucketClass == nil:
+		return refuse("BucketClass %q of StorageClass %q no longer exists. Ask an administrator.", f.storage.Parameters[paramBucketClass], name)
+	case !served(f.storage) || driverOf(f.storage) != w.decision.driver || f.bucketClass.Spec.DriverName != w.decision.driver:
+		return refuse("StorageClass %q or its BucketClass now belongs to another driver. Ask an administrator.", name)
+	}
+	return checkNamespace(w.claim, f)
+}
+
+// originalKeys returns the parameters that the claim set when its bucket was created.
+func originalKeys(bucket *objectbucket.ObjectBucket, f facts) []string {
+	var keys []string
+	allowed := allowedKeys(f.storage)
+	before, _ := originalRequest(bucket)
+	for key := range before.AdditionalConfig {
+		if parameter, ok := allowed[key]; ok {
+			keys = append(keys, parameter)
+		}
+	}
+	return keys
+}
+
+// changeOf returns the state of the changes that were written to a Bucket.
+func changeOf(b *cosiapi.Bucket, fields []string) *change {
+	result, found := bucketchange.ResultOf(b)
+	if !found {
+		return pendingChange(fields)
+	}
+	c := &change{}
+	if result.Problem != "" {
+		c = failedChange(fields, result.Problem)
+	}
+	if len(result.Unsupported) > 0 {
+		c.ignored = fieldsOf(result.Unsupported, fields)
+	}
+	return c
+}
+
+// fieldsOf returns those of the fields that set one of the parameters by default, or all fields if none does.
+func fieldsOf(parameters, fields []string) []string {
+	var found []string
+	for _, field := range fields {
+		key := strings.TrimPrefix(field, fieldConfig)
+		if slices.Contains(parameters, cmp.Or(translations()[key].parameter, key)) {
+			found = append(found, field)
+		}
+	}
+	if len(found) == 0 {
+		return fields
+	}
+	return found
+}
+
+// pendingChange returns the state of a change that is not applied yet. After all edits were reverted, there are no fields.
+func pendingChange(fields []string) *change {
+	if len(fields) == 0 {
+		return &change{}
+	}
+	return &change{message: fmt.Sprintf("The change of %s is not applied yet.", naming(fields))}
+}
+
+// failedChange returns the state of a change that was not applied.
+func failedChange(fields []string, why string) *change {
+	if len(fields) == 0 {
+		return &change{message: "COSI could not restore the earlier settings of the bucket: " + why, failed: true}
+	}
+	return &change{message: fmt.Sprintf("COSI could not apply the change of %s, and the bucket keeps its settings: %s", naming(fields), why), failed: true}
+}
