@@ -126,10 +126,7 @@ func changesOf(w *work, b *cosiapi.Bucket, f facts) (bucketchange.Changes, *prob
 	if p := config.checkOverrides(f.storage, class); p != nil {
 		return nil, p
 	}
-	requested, err := bucketchange.Of(b)
-	if err != nil || requested == nil {
-		requested = bucketchange.Changes{}
-	}
+	requested, _ := bucketchange.Of(b) // an invalid annotation is replaced
 	changes := bucketchange.Changes{}
 	for _, key := range slices.Concat(slices.Collect(maps.Keys(requested)), slices.Collect(maps.Keys(config.values)), originalKeys(w.bucket, f)) {
 		value, set := config.values[key]

@@ -198,12 +198,12 @@ func TestChangesAtTheStore(t *testing.T) {
 func (w *world) expires(store *s3fake.Server, bucket string, days int32) {
 	w.t.Helper()
 	root := store.Root()
-	client := s3Client(map[string]string{
+	admin := s3Client(map[string]string{
 		"BUCKET_HOST": strings.Split(strings.TrimPrefix(store.URL(), "http://"), ":")[0], "BUCKET_PORT": store.URL()[strings.LastIndex(store.URL(), ":")+1:],
 		"BUCKET_REGION": store.Region(), "ACCESS_KEY_ID": root.AccessKeyID, "SECRET_ACCESS_KEY": root.SecretAccessKey,
 	})
 	w.Eventually("the bucket has the lifecycle rules of the claim", func(ctx context.Context) error {
-		out, err := client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &bucket})
+		out, err := admin.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &bucket})
 		if err != nil && strings.Contains(err.Error(), "NoSuchLifecycleConfiguration") && days == 0 {
 			return nil
 		}

@@ -22,11 +22,11 @@ import (
 // parameter in the backend.
 type Changes map[string]*string
 
-// Of parses the changes that a Bucket requests. It returns nil if there are none.
+// Of parses the changes that a Bucket requests. They are empty if there are none.
 func Of(b *cosiapi.Bucket) (Changes, error) {
 	text := b.Annotations[cosiapi.ParameterChangesAnnotation]
 	if text == "" {
-		return nil, nil
+		return Changes{}, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	changes := Changes{}

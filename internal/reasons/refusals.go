@@ -151,10 +151,11 @@ func ofPolicies() map[string]refused {
 		"Deleting this CustomResourceDefinition deletes every object of its kind, and the data of those with reclaimPolicy Delete. Delete all ObjectBucketClaims first. Then set the annotation cooper.dev/allow-deletion=true on the CustomResourceDefinition and delete it again.": {
 			"Without this protection, a tool that prunes resources, or kubectl delete -k, would delete all data.", uninstall,
 		},
-		"cosi-obc may create and delete only Buckets that import existing backend buckets.": {confined, compare},
-		"cosi-obc may write only Secrets of type Opaque.":                                   {confined, compare},
-		"cosi-obc may write only objects that an ObjectBucketClaim owns.":                   {confined, compare},
-		"The names of COSI objects that cosi-obc creates must begin with obc-.":             {confined, compare},
+		"cosi-obc may create and delete only Buckets that import existing backend buckets.":                 {confined, compare},
+		"cosi-obc may change only its own annotations of Buckets that were created for ObjectBucketClaims.": {confined, compare},
+		"cosi-obc may write only Secrets of type Opaque.":                                                   {confined, compare},
+		"cosi-obc may write only objects that an ObjectBucketClaim owns.":                                   {confined, compare},
+		"The names of COSI objects that cosi-obc creates must begin with obc-.":                             {confined, compare},
 		"The finalizer objectstorage.k8s.io/protection belongs to COSI, which removes it after the cleanup. If a deleted object remains, read its conditions and Events. If this is an exported manifest, remove metadata.finalizers from it; a full replacement must keep the current finalizer. Administrators and restore tools need the verb override (ClusterRole cosi-override).": {
 			"Without the finalizer, the object would be deleted and its bucket or credential would remain in the backend.",
 			"Run kubectl cosi status to see what the deletion waits for. In a manifest for kubectl apply, leave metadata.finalizers out. With kubectl replace, keep the current value.",
