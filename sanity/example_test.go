@@ -29,7 +29,7 @@ func ExampleRun() {
 		fmt.Println(result.Case.Fix)
 	}
 	// Output:
-	// not conformant: MUST 1/2, SHOULD 0/0, ADVICE 0/0; only 2 of 165 cases were selected
+	// not conformant: MUST 1/2, SHOULD 0/0, ADVICE 0/0; only 2 of 168 cases were selected
 	// BKT-CRT-003 returns the same response to the first call and to repeated calls
 	// KEP-1979 v1alpha2, section DriverCreateBucket
 	// return OK with the same info if the bucket exists and is compatible

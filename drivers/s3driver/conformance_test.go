@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,9 @@ func conformance(t *testing.T, on target, binary string) sanity.Config {
 		Fixture:        fixture{s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)},
 		Backend:        broken,
 	}
+	if slices.Contains(on.can, lifecycleRules) {
+		config.Params.Changed = map[string]string{"lifecycle": oneRule}
+	}
 	if on.real {
 		config.Limits = sanity.Limits{Repeats: 3, Operations: 30, Concurrency: 8}
 	}
@@ -159,7 +163,6 @@ func conformanceParameters() sanity.Params {
 	return sanity.Params{
 		Bucket:        map[string]string{"tags": `{"team":"a"}`},
 		Incompatible:  map[string]string{"tags": `{"team":"b"}`},
-		Changed:       map[string]string{"lifecycle": `{"Rules":[{"ID":"old","Status":"Enabled","Filter":{"Prefix":"old/"},"Expiration":{"Days":9}}]}`},
 		Invalid:       map[string]string{"versioning": "perhaps"},
 		InvalidAccess: map[string]string{"allowDelete": "perhaps"},
 	}

@@ -121,7 +121,7 @@ func adminTarget(kind s3driver.BackendType, endpoint, id, secret string) target 
 		on.accounts = func(ctx context.Context) ([]string, error) { return seaweedFSAccounts(ctx, endpoint, id, secret) }
 	}
 	if kind == s3driver.TypeRGW {
-		on.accounts, on.can = on.cephAccounts, []capability{readableKeys}
+		on.accounts, on.can = on.cephAccounts, []capability{readableKeys, lifecycleRules}
 	}
 	return on
 }
