@@ -8,8 +8,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/xmltext"
 )
 
 // Error is an error response of the service.
@@ -86,5 +89,5 @@ func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, he
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(append([]byte(xml.Header), body...)) // fails only if the client has disconnected
+	_, _ = io.WriteString(w, xml.Header+xmltext.Plain(string(body))) // fails only if the client has disconnected
 }

@@ -274,6 +274,9 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
 		return err
 	}
+	if c.query.Has("resource") || c.query.Has("action") {
+		return azerr.NotServed("Data Lake Storage Gen2")
+	}
 	if c.secondary && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return azerr.New(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations to the secondary location are not allowed.")
 	}

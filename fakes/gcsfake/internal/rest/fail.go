@@ -6,11 +6,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"encoding/xml"
 	"net/http"
 	"strconv"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/xmltext"
 )
 
 // Fail responds with an error in the format of the endpoint.
@@ -81,7 +81,5 @@ func failXML(w http.ResponseWriter, e *gcserr.Error) {
 }
 
 func element(b *bytes.Buffer, name, value string) {
-	b.WriteString("<" + name + ">")
-	_ = xml.EscapeText(b, []byte(value)) // a buffer never fails
-	b.WriteString("</" + name + ">")
+	b.WriteString("<" + name + ">" + xmltext.Escape(value) + "</" + name + ">")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/internal/xmltext"
 )
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -178,9 +179,9 @@ func (q *request) writeError(e *awserr.Error) {
 	var b bytes.Buffer
 	b.WriteString(xml.Header + "<Error>")
 	for _, f := range append([]awserr.Field{{Name: "Code", Value: e.Code}, {Name: "Message", Value: e.Message}}, e.Fields...) {
-		b.WriteString("<" + f.Name + ">")
-		escape(&b, f.Value)
-		b.WriteString("</" + f.Name + ">")
+		var text bytes.Buffer
+		escape(&text, f.Value)
+		b.WriteString("<" + f.Name + ">" + xmltext.Plain(text.String()) + "</" + f.Name + ">")
 	}
 	b.WriteString("<RequestId>" + q.id + "</RequestId><HostId>" + hostID + "</HostId></Error>")
 	if q.r.Method == http.MethodHead {
