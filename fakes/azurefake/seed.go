@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
-	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
 )
 
@@ -34,7 +33,7 @@ type seedPrincipal struct {
 	} `json:"roles"`
 }
 
-// Seed creates the containers and principals in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
+// Seed creates the containers, blobs and principals in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
 // format. Existing ones are not changed.
 func (s *Server) Seed(raw []byte) error {
 	var seed seed
@@ -46,7 +45,7 @@ func (s *Server) Seed(raw []byte) error {
 		if key, _ := s.Keys(c.Account); key == "" {
 			return fmt.Errorf("container %s of the seed: account %s does not exist", c.Name, c.Account)
 		}
-		if err := s.state().blobs.Seed(c); err != nil && !errors.Is(err, azerr.ContainerAlreadyExists) {
+		if err := s.state().blobs.Seed(c); err != nil {
 			return fmt.Errorf("container %s of the seed: %w", c.Name, err)
 		}
 	}

@@ -3,6 +3,7 @@
 package azurefake_test
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -63,6 +64,29 @@ func TestSeed(t *testing.T) {
 		if diff := cmp.Diff(want, s.Inventory()); diff != "" || len(s.Calls()) > 0 {
 			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(s.Calls()), diff)
 		}
+	}
+}
+
+// TestSeedBlobs reads blobs of a seed, which is applied twice.
+func TestSeedBlobs(t *testing.T) {
+	t.Parallel()
+	s := startSubscription(t, azurefake.Options{})
+	for range 2 {
+		wantNoError(t, s.Seed([]byte("containers: [{name: photos, blobs: [{name: \"cats/tom & co\", content: meow, contentType: text/plain, metadata: {owner: me}}, {name: empty}]}]")))
+	}
+	key, _ := s.Keys(azurefake.DefaultAccount)
+	owner, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	wantNoError(t, err)
+	client, err := container.NewClientWithSharedKeyCredential(s.AccountURL(azurefake.DefaultAccount)+"/photos", owner, &container.ClientOptions{ClientOptions: s.options})
+	wantNoError(t, err)
+	got, err := client.NewBlobClient("cats/tom & co").DownloadStream(t.Context(), nil)
+	wantNoError(t, err)
+	if raw, err := io.ReadAll(got.Body); err != nil || string(raw) != "meow" || *got.ContentType != "text/plain" || *got.Metadata["Owner"] != "me" {
+		t.Errorf("got %q of type %s with metadata %v: %v", raw, *got.ContentType, got.Metadata, err)
+	}
+	properties, err := client.NewBlobClient("empty").GetProperties(t.Context(), nil)
+	if err != nil || *properties.ContentLength != 0 {
+		t.Errorf("the empty blob: %v", err)
 	}
 }
 

@@ -62,6 +62,25 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestSeedObjects reads objects of a seed, which is applied twice.
+func TestSeedObjects(t *testing.T) {
+	t.Parallel()
+	f := start(t, gcsfake.Options{})
+	for range 2 {
+		wantNoError(t, f.Seed([]byte("buckets: [{name: photos, objects: [{name: \"cats/tom & co\", content: meow, contentType: text/plain, metadata: {owner: me}}, {name: empty}]}]")))
+	}
+	bucket := f.storage(t, f.adminKey(t)).Bucket("photos")
+	attrs, err := bucket.Object("cats/tom & co").Attrs(t.Context())
+	if err != nil || attrs.ContentType != "text/plain" || attrs.Metadata["owner"] != "me" {
+		t.Errorf("got %+v, %v", attrs, err)
+	}
+	for name, want := range map[string]string{"cats/tom & co": "meow", "empty": ""} {
+		if got, err := read(t.Context(), bucket.Object(name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q: %v", name, got, err)
+		}
+	}
+}
+
 func TestBadSeeds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ seed, want string }{

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
@@ -36,11 +37,12 @@ type seed struct {
 		Name       string `json:"name"`
 		Versioning bool   `json:"versioning"`
 		// Policy is a bucket policy.
-		Policy json.RawMessage `json:"policy"`
+		Policy  json.RawMessage     `json:"policy"`
+		Objects []seedobject.Object `json:"objects"`
 	} `json:"buckets"`
 }
 
-// Seed creates the policies, users and buckets in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
+// Seed creates the policies, users, buckets and objects in a YAML or JSON document; see docs/howto/use-the-fakes.md for the
 // format. Existing ones are not changed.
 func (s *Server) Seed(raw []byte) error {
 	var seed seed
@@ -60,6 +62,11 @@ func (s *Server) Seed(raw []byte) error {
 	for _, b := range seed.Buckets {
 		if err := held.s3.Seed(b.Name, b.Versioning, b.Policy); err != nil && !errors.Is(err, store.ErrBucketExists) {
 			return fmt.Errorf("bucket %s of the seed: %w", b.Name, err)
+		}
+		for _, o := range b.Objects {
+			if err := held.s3.SeedObject(b.Name, o); err != nil {
+				return fmt.Errorf("object %s of bucket %s of the seed: %w", o.Name, b.Name, err)
+			}
 		}
 	}
 	return nil

@@ -3,6 +3,9 @@
 package s3fake_test
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -89,6 +92,9 @@ func TestBadSeeds(t *testing.T) {
 		"a user without a key":           {"users: [{name: u}]", "user u of the seed: set accessKeyID"},
 		"a policy that is none":          {"policies: [{name: p, document: {}}]", "policy p of the seed: MalformedPolicy"},
 		"a policy that nobody has made":  {`users: [{name: u, accessKeyID: A, secretAccessKey: S, policies: ["arn:aws:iam::000000000000:policy/p"]}]`, "NoSuchEntity"},
+		"an object without a name":       {"buckets: [{name: photos, objects: [{content: meow}]}]", "of bucket photos of the seed: name is empty"},
+		"a content that is there twice":  {"buckets: [{name: photos, objects: [{name: cat, content: meow, base64: AAEC}]}]", "object cat of bucket photos of the seed: content, base64 and file are mutually exclusive"},
+		"a file that is not there":       {"buckets: [{name: photos, objects: [{name: cat, file: /nowhere}]}]", "read the content"},
 		"a public policy, as is blocked": {`buckets: [{name: photos, policy: {Statement: [{Effect: Allow, Principal: "*", Action: "s3:GetObject", Resource: "arn:aws:s3:::photos/*"}]}}]`, "the policy is public"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,5 +113,44 @@ func TestWhatIsKeptIsNotReset(t *testing.T) {
 	f := start(t, s3fake.Options{Dir: t.TempDir()})
 	if err := f.Reset(); err == nil || !strings.Contains(err.Error(), "a data directory") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestSeedObjects reads objects of a seed, which is applied twice and does not change existing ones.
+func TestSeedObjects(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	file := filepath.Join(t.TempDir(), "dog")
+	wantNoError(t, os.WriteFile(file, []byte("woof"), 0o600))
+	document := `
+buckets:
+- name: photos
+  objects:
+  - {name: "cats/tom & co", content: meow, contentType: text/plain, metadata: {owner: me}}
+  - {name: binary, base64: AAEC}
+  - {name: dog, file: ` + file + `}
+  - {name: empty}
+`
+	for range 2 {
+		wantNoError(t, f.Seed([]byte(document)))
+	}
+	root := f.s3(f.Root())
+	for key, want := range map[string]string{"cats/tom & co": "meow", "binary": "\x00\x01\x02", "dog": "woof", "empty": ""} {
+		out, err := root.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("photos"), Key: aws.String(key)})
+		wantNoError(t, err)
+		raw, err := io.ReadAll(out.Body)
+		if err != nil || string(raw) != want {
+			t.Errorf("%s is %q, want %q: %v", key, raw, want, err)
+		}
+		if key == "cats/tom & co" && (aws.ToString(out.ContentType) != "text/plain" || out.Metadata["owner"] != "me") {
+			t.Errorf("%s has the type %s and the metadata %v", key, aws.ToString(out.ContentType), out.Metadata)
+		}
+	}
+	_, err := root.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("photos"), Key: aws.String("dog"), Body: strings.NewReader("changed")})
+	wantNoError(t, err)
+	wantNoError(t, f.Seed([]byte(document)))
+	out, err := root.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("photos"), Key: aws.String("dog")})
+	if err != nil || *out.ContentLength != int64(len("changed")) {
+		t.Errorf("the seed has changed an object: %v", err)
 	}
 }

@@ -3,8 +3,14 @@
 package blobapi
 
 import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 )
 
 // Seed describes a container that is created without a request.
@@ -20,10 +26,47 @@ type Seed struct {
 		Expiry     string `json:"expiry"`
 		Permission string `json:"permission"`
 	} `json:"policies"`
+	Blobs []seedobject.Object `json:"blobs"`
 }
 
-// Seed creates a container.
+// Seed creates a container and its blobs. Existing ones are not changed.
 func (a *API) Seed(seed Seed) error {
+	if err := a.seedContainer(seed); err != nil && azerr.From(err).Code != azerr.ContainerAlreadyExists.Code {
+		return err
+	}
+	for _, b := range seed.Blobs {
+		if err := a.seedBlob(seed, b); err != nil && azerr.From(err).Code != "BlobAlreadyExists" {
+			return fmt.Errorf("blob %s: %w", b.Name, err)
+		}
+	}
+	return nil
+}
+
+// seedBlob uploads a block blob as the owner of the account does, unless it exists.
+func (a *API) seedBlob(seed Seed, b seedobject.Object) error {
+	body, err := b.Body()
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(http.MethodPut, "http://seed/", bytes.NewReader(body)) //nolint:noctx // the URL is not used: this server handles the request
+	if err != nil {
+		return err
+	}
+	r.URL.Path = "/" + seed.Account + "/" + seed.Name + "/" + b.Name
+	r.Header.Set("If-None-Match", "*")
+	r.Header.Set("X-Ms-Blob-Type", "BlockBlob")
+	if b.ContentType != "" {
+		r.Header.Set("X-Ms-Blob-Content-Type", b.ContentType)
+	}
+	for name, value := range b.Metadata {
+		r.Header.Set("X-Ms-Meta-"+name, value)
+	}
+	c := a.Prepare(r, "")
+	c.Caller = (&access.Caller{Kind: access.SharedKey, Name: seed.Account}).For(c.Target)
+	return c.handler(c, seedobject.NewResponse())
+}
+
+func (a *API) seedContainer(seed Seed) error {
 	if err := checkContainerName(seed.Name); err != nil {
 		return err
 	}

@@ -3,8 +3,12 @@
 package s3api
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
+	"strconv"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
@@ -38,4 +42,39 @@ func (a *API) Seed(name string, versioning bool, policy []byte) error {
 		b.Config[configPolicy], b.Principals = policy, a.Account.Pins(doc)
 	}
 	return a.Store.CreateBucket(b)
+}
+
+// SeedObject stores an object as the root user does, unless the key exists.
+func (a *API) SeedObject(bucket string, o seedobject.Object) error {
+	body, err := o.Body()
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(http.MethodPut, "http://seed/", bytes.NewReader(body)) //nolint:noctx // the URL is not used: this server handles the request
+	if err != nil {
+		return err
+	}
+	r.URL.Path = "/" + bucket + "/" + o.Name
+	r.Header.Set("If-None-Match", "*")
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	if o.ContentType != "" {
+		r.Header.Set("Content-Type", o.ContentType)
+	}
+	for name, value := range o.Metadata {
+		r.Header.Set("X-Amz-Meta-"+name, value)
+	}
+	q := a.Prepare(r).q
+	q.w = seedobject.NewResponse()
+	root, err := a.Account.Principal(a.Account.Options.RootKey)
+	if err != nil {
+		return err
+	}
+	q.principal = &root
+	if err := errors.Join(q.findBucket(), q.openBody()); err != nil {
+		return err
+	}
+	if err := q.op.run(q); err != nil && q.wireError(err).Code != errPrecondition.Code {
+		return err
+	}
+	return nil
 }
