@@ -49,8 +49,8 @@ type Options struct {
 type Account struct {
 	// Name is 3 to 24 lower-case letters and digits.
 	Name string
-	// Key is key1 in base64; random if empty. key2 is always random.
-	Key string
+	// Key and Key2 are key1 and key2 in base64; random if empty.
+	Key, Key2 string
 	// SharedKeyOff rejects all requests and signatures signed with an account key, like an account with
 	// allowSharedKeyAccess=false.
 	SharedKeyOff bool

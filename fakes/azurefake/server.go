@@ -17,6 +17,7 @@
 package azurefake
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -126,17 +127,17 @@ func (s *state) openAccount(a Account) error {
 	if !accountName.MatchString(a.Name) || a.Name == managementRoot {
 		return fmt.Errorf("storage account %q: the name must be 3 to 24 lower-case letters and digits", a.Name)
 	}
-	if _, err := base64.StdEncoding.DecodeString(a.Key); err != nil {
-		return fmt.Errorf("storage account %s: the key is not base64: %w", a.Name, err)
+	for _, key := range []string{a.Key, a.Key2} {
+		if _, err := base64.StdEncoding.DecodeString(key); err != nil {
+			return fmt.Errorf("storage account %s: the key is not base64: %w", a.Name, err)
+		}
 	}
 	stored, known := s.directory.Account(a.Name)
 	if !known {
 		stored = access.Account{Name: a.Name, Keys: [2]string{access.NewKey(), access.NewKey()}}
 	}
 	next := stored
-	if a.Key != "" {
-		next.Keys[0] = a.Key
-	}
+	next.Keys = [2]string{cmp.Or(a.Key, stored.Keys[0]), cmp.Or(a.Key2, stored.Keys[1])}
 	next.SharedKeyOff, next.KeepsContainers = a.SharedKeyOff, a.KeepsContainers
 	if known && next == stored {
 		return nil

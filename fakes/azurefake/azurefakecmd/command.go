@@ -30,8 +30,12 @@ type options struct {
 	// key is key1 of the first account in base64. Use it only for development, because other users of the machine can
 	// see it.
 	key string
-	// keyFile is a file with key1 of the first account in base64. Without it the key is random.
+	// keyFile is a file with key1 of the first account in base64.
 	keyFile string
+	// wellKnown is set if the first account has Azurite's key because no other key was set.
+	wellKnown bool
+	// queueListen and tableListen are the addresses at which calls of other services are rejected, or "".
+	queueListen, tableListen string
 	// issuerCA is a PEM file with which the issuers of federated tokens are verified.
 	issuerCA                 string
 	versioning, sharedKeyOff bool
@@ -42,9 +46,11 @@ type options struct {
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "azurefake", "127.0.0.1:10000")
-	flags.StringSliceVar(&o.accounts, "account", []string{azurefake.DefaultAccount}, "name of a storage account; repeat for several")
-	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64, instead of --key-file")
-	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64; empty generates a key")
+	flags.StringSliceVar(&o.accounts, "account", []string{azurefake.DefaultAccount}, "storage account, as NAME, NAME:KEY1 or NAME:KEY1:KEY2; repeat for several")
+	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64 (default Azurite's on a loopback address, otherwise generated)")
+	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64, instead of --key")
+	flags.StringVar(&o.queueListen, "queue-listen", "", "address that rejects calls of Queue Storage, for tools that wait for it; empty disables it")
+	flags.StringVar(&o.tableListen, "table-listen", "", "address that rejects calls of Table Storage, for tools that wait for it; empty disables it")
 	flags.StringSliceVar(&o.domains, "domain", nil, "host name of host-style URLs, which begin with the account's name (default blob.localhost)")
 	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the certificate authority of the issuers of service account tokens (default the system's)")
 	flags.BoolVar(&o.versioning, "versioning", false, "keep previous versions of blobs")
@@ -55,22 +61,15 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 
 func (o *options) settings() (azurefake.Options, error) {
 	out := azurefake.Options{Dir: o.Data, Past: o.Past, Domains: o.domains, Versioning: o.versioning, Deletion: o.deletion, Now: o.Now}
-	for _, name := range o.accounts {
-		out.Accounts = append(out.Accounts, azurefake.Account{Name: name, SharedKeyOff: o.sharedKeyOff})
+	var err error
+	if out.Accounts, err = parseAccounts(o.accounts); err != nil {
+		return out, err
 	}
-	if len(out.Accounts) == 0 {
-		return out, errors.New("--account is empty; set the name of at least one storage account")
+	for i := range out.Accounts {
+		out.Accounts[i].SharedKeyOff = o.sharedKeyOff
 	}
-	if o.key != "" && o.keyFile != "" {
-		return out, errors.New("--key and --key-file are mutually exclusive")
-	}
-	out.Accounts[0].Key = o.key
-	if o.keyFile != "" {
-		key, err := os.ReadFile(o.keyFile)
-		if err != nil {
-			return out, fmt.Errorf("read --key-file: %w", err)
-		}
-		out.Accounts[0].Key = strings.TrimSpace(string(key))
+	if out.Accounts[0].Key, err = o.firstKey(out.Accounts[0]); err != nil {
+		return out, err
 	}
 	if o.issuerCA != "" {
 		authority, err := os.ReadFile(o.issuerCA)
@@ -113,7 +112,10 @@ func login(server *azurefake.Server) (azurefake.Principal, error) {
 	return made, nil
 }
 
-func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
+func (o *options) run(ctx context.Context, stdout, _ io.Writer) (err error) {
+	if err := o.Resolve(); err != nil {
+		return err
+	}
 	settings, err := o.settings()
 	if err != nil {
 		return err
@@ -128,7 +130,8 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	for _, domain := range o.domains {
 		o.Hosts = append(o.Hosts, "*."+domain)
 	}
-	account := o.accounts[0]
+	account, services := settings.Accounts[0].Name, o.services()
+	defer func() { err = errors.Join(err, closeAll(services)) }()
 	guard := fakecmd.Guard{
 		Faults: &server.Faults, Operations: azurefake.Operations(),
 		Inventory: func() any { return server.Inventory() },
@@ -139,6 +142,12 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 		Scheme: "Basic", Wants: "the name and key1 of the first account as user and password",
 	}
 	return o.Serve(ctx, stdout, server, guard, func(url string) error {
+		for _, s := range services {
+			if err := s.start(o); err != nil {
+				return err
+			}
+			s.announce(stdout)
+		}
 		o.announce(stdout, server, account, url)
 		return o.announceLogin(stdout, server, url)
 	})
@@ -155,6 +164,9 @@ func (o *options) announce(w io.Writer, server *azurefake.Server, account, url s
 	fmt.Fprintf(w, "export AZURE_STORAGE_CONNECTION_STRING='DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;'\n", scheme, account, key, endpoint)
 	if o.TLS {
 		fmt.Fprintf(w, "export SSL_CERT_FILE=%s\n", o.CAFile)
+	}
+	if o.wellKnown {
+		fmt.Fprintln(w, "# the account has Azurite's public key, because --listen is a loopback address; set another one with --key")
 	}
 }
 

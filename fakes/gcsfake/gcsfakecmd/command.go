@@ -61,6 +61,9 @@ func (o *options) settings() (gcsfake.Options, error) {
 }
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
+	if err := o.Resolve(); err != nil {
+		return err
+	}
 	settings, err := o.settings()
 	if err != nil {
 		return err

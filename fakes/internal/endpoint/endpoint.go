@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -65,7 +66,7 @@ func (e *Endpoint) Start(o Options) error {
 	}
 	srv := NewServer(o)
 	done := make(chan struct{})
-	e.url, e.http, e.done = Scheme(o.TLS)+"://"+l.Addr().String(), srv, done
+	e.url, e.http, e.done = URL(o.TLS, l.Addr()), srv, done
 	go func() {
 		defer close(done)
 		_ = Serve(srv, l, o.Malformed) // always ErrServerClosed, after Close
@@ -99,6 +100,16 @@ func Scheme(config *tls.Config) string {
 		return "http"
 	}
 	return "https"
+}
+
+// URL returns the URL of a server with this TLS configuration. If it listens on all addresses, the URL has the
+// loopback address, because clients cannot connect to the unspecified address on all systems.
+func URL(config *tls.Config, listens net.Addr) string {
+	address := listens.String()
+	if tcp, ok := listens.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return Scheme(config) + "://" + address
 }
 
 // Serve serves l until srv is closed, and then returns http.ErrServerClosed. It uses TLS if srv is configured for it.

@@ -62,6 +62,7 @@ func (f *Flags) withAdmin(fake Fake, guard Guard) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case f.serveHealth(w, r):
 		case !strings.HasPrefix(r.URL.Path, AdminPrefix):
 			fake.ServeHTTP(w, r)
 		case r.URL.Path == AdminPrefix+"health":

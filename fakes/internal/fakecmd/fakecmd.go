@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -55,8 +56,11 @@ type Flags struct {
 	Listen string
 	// Data is the directory for all state; "" keeps the state in memory.
 	Data string
-	// Faults is the path of a fault plan in YAML, or "" for none. SeedFile is the path of the initial contents.
-	Faults, SeedFile string
+	// Like is the name of the program that the fake replaces, or "".
+	Like string
+	// Faults is the path of a fault plan in YAML, or "" for none. SeedFile is the path of the initial contents. SeedDir
+	// is a directory with them: its directories are buckets, and the files below these are objects.
+	Faults, SeedFile, SeedDir string
 	// Admin serves the admin endpoint in addition to the health check.
 	Admin bool
 	// Past keeps earlier states for fault rules with the effect stale.
@@ -67,7 +71,9 @@ type Flags struct {
 	// Hosts are additional host names and IP addresses in the certificate.
 	Hosts []string
 
-	name string
+	name, listen string
+	flags        *pflag.FlagSet
+	like         peer
 	// ahead is how far the fake's clock is ahead of the machine's.
 	ahead   time.Duration
 	current atomic.Int64 // the current value of ahead
@@ -78,11 +84,13 @@ type Flags struct {
 // Define defines the flags. name is the name of the fake, used for temporary files. listen is the default of
 // --listen.
 func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
-	f.name = name
-	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 means a free one")
+	f.name, f.listen, f.flags = name, listen, flags
+	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 means a free one, and no port the default")
+	flags.StringVar(&f.Like, "like", "", "replace "+strings.Join(likes(name), " or ")+": use its port, credentials, health checks and log lines")
 	flags.StringVar(&f.Data, "data", "", "directory for all state; empty keeps the state in memory")
 	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
 	flags.StringVar(&f.SeedFile, "seed-file", "", "YAML file with the initial content; existing content of --data is not changed")
+	flags.StringVar(&f.SeedDir, "seed-dir", "", "directory whose directories become buckets and whose files become objects")
 	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/ to the administrator")
 	flags.BoolVar(&f.Past, "past", false, "keep past states for fault rules with the effect stale")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a generated CA")
@@ -125,7 +133,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err != nil {
 		return err
 	}
-	url := endpoint.Scheme(config) + "://" + listener.Addr().String()
+	url := endpoint.URL(config, listener.Addr())
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -137,6 +145,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 		served = "health, inventory, operations, calls, faults, clock and reset"
 	}
 	fmt.Fprintf(stdout, "# ready: %s under %s%s\n", served, url, AdminPrefix)
+	f.announceReady(stdout, url)
 	select {
 	case err = <-done:
 		return fmt.Errorf("serve: %w", err)
@@ -154,15 +163,24 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 
 // seed creates the fake's initial contents.
 func (f *Flags) seed(fake Fake) error {
-	if f.SeedFile == "" {
+	if f.SeedFile != "" {
+		raw, err := os.ReadFile(f.SeedFile)
+		if err != nil {
+			return fmt.Errorf("read the seed: %w", err)
+		}
+		if err := fake.Seed(raw); err != nil {
+			return fmt.Errorf("%s: %w", f.SeedFile, err)
+		}
+	}
+	if f.SeedDir == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(f.SeedFile)
+	raw, err := seedOfDir(f.SeedDir, f.name == "azurefake")
 	if err != nil {
-		return fmt.Errorf("read the seed: %w", err)
+		return err
 	}
 	if err := fake.Seed(raw); err != nil {
-		return fmt.Errorf("%s: %w", f.SeedFile, err)
+		return fmt.Errorf("--seed-dir %s: %w", f.SeedDir, err)
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 }
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
+	if err := o.Resolve(); err != nil {
+		return err
+	}
 	if (o.rootKeyID == "") != (o.rootSecret == "") {
 		return errors.New("--root-access-key-id and --root-secret-access-key must be set together; set neither to generate both")
 	}

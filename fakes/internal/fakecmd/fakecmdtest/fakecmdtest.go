@@ -65,16 +65,23 @@ type Child struct {
 	Env map[string]string
 
 	cmd       *exec.Cmd
+	lines     *bufio.Scanner
 	temporary string
 }
 
 // Start starts the command on a free port and waits until it is ready. The process is killed when the test ends.
 func Start(t *testing.T, args ...string) *Child {
 	t.Helper()
+	return StartIn(t, nil, args...)
+}
+
+// StartIn is Start with additional environment variables, each NAME=VALUE.
+func StartIn(t *testing.T, environment []string, args ...string) *Child {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
 	// A killed process cannot remove its large bodies: they go with the test's directory.
 	temporary := t.TempDir()
-	cmd.Env = append(os.Environ(), childMark+"=1", "TMPDIR="+temporary)
+	cmd.Env = append(append(os.Environ(), childMark+"=1", "TMPDIR="+temporary), environment...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -85,16 +92,60 @@ func Start(t *testing.T, args ...string) *Child {
 	}
 	c := &Child{cmd: cmd, temporary: temporary, Env: map[string]string{}}
 	t.Cleanup(c.Kill)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "# ready") {
+	c.lines = bufio.NewScanner(out)
+	for c.lines.Scan() {
+		if strings.HasPrefix(c.lines.Text(), "# ready") {
 			return c
 		}
-		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
+		name, value, _ := strings.Cut(strings.TrimPrefix(c.lines.Text(), "export "), "=")
 		c.Env[name] = strings.Trim(value, "'")
 	}
 	t.Fatal("the command exited before it was ready")
 	return nil
+}
+
+// WaitFor waits for a line that contains text, after the line that reports readiness.
+func (c *Child) WaitFor(t *testing.T, text string) {
+	t.Helper()
+	for c.lines.Scan() {
+		if strings.Contains(c.lines.Text(), text) {
+			return
+		}
+	}
+	t.Fatalf("the command exited before it printed %q", text)
+}
+
+// RequireResponse sends a request without a body and checks the status and a part of the body of the response.
+func RequireResponse(t *testing.T, method, url string, status int, want string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != status || !strings.Contains(string(raw), want) {
+		t.Errorf("%s %s: got %d %q, want %d with %q", method, url, response.StatusCode, raw, status, want)
+	}
+}
+
+// SeedDir returns a directory for --seed-dir with the file cats/tom.txt in the directory photos.
+func SeedDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "photos", "cats"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "photos", "cats", "tom.txt"), []byte("meow"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Strike kills the process without waiting for its end. It is safe for concurrent use.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakecmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A peer is a program that a fake replaces with --like. Its settings make existing clients and tools work unchanged.
+type peer struct {
+	// fake is the name that the fake's command passes to Define.
+	fake string
+	// defaults are the values of flags that are not set. A flag that the command does not have is ignored.
+	defaults map[string]string
+	// variables are the peer's environment variables, and the flags that they set.
+	variables map[string]string
+	// health maps the paths that tools poll to the response: JSON, or an empty body.
+	health map[string]string
+	// ready are the lines that tools wait for. %s is the URL.
+	ready []string
+}
+
+// peers are the values of --like. The credentials are public: every user of the peer has them.
+var peers = map[string]peer{
+	"localstack": {
+		fake: "s3fake",
+		defaults: map[string]string{
+			"listen": "127.0.0.1:4566", "root-access-key-id": "test", "root-secret-access-key": "test",
+			"domain": "s3.localhost.localstack.cloud,localhost.localstack.cloud",
+		},
+		health: map[string]string{
+			"/_localstack/health": `{"services": {"s3": "running", "iam": "running", "sts": "running"}, "edition": "cooper"}`,
+			"/_localstack/init":   `{"completed": {"BOOT": true, "START": true, "READY": true, "SHUTDOWN": false}, "scripts": []}`,
+		},
+		ready: []string{"Ready."},
+	},
+	"minio": {
+		fake:      "s3fake",
+		defaults:  map[string]string{"listen": "127.0.0.1:9000", "root-access-key-id": "minioadmin", "root-secret-access-key": "minioadmin"},
+		variables: map[string]string{"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region"},
+		health:    map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
+		ready:     []string{"API: %s"},
+	},
+	"azurite": {
+		fake: "azurefake",
+		// The account and its key are those of the fake's own default.
+		defaults:  map[string]string{"listen": "127.0.0.1:10000", "queue-listen": ":10001", "table-listen": ":10002", "deletion": "-1s"},
+		variables: map[string]string{"AZURITE_ACCOUNTS": "account"},
+		ready:     []string{"Azurite Blob service is starting at %s", "Azurite Blob service is successfully listening at %s"},
+	},
+	"fake-gcs-server": {
+		fake:      "gcsfake",
+		defaults:  map[string]string{"listen": "127.0.0.1:4443", "anonymous-is": "cooper-admin@cooper-fake.iam.gserviceaccount.com"},
+		variables: map[string]string{"FAKE_GCS_EXTERNAL_URL": "url"},
+		// The fake takes its own URL from each request, so that the configuration has no effect.
+		health: map[string]string{"/_internal/healthcheck": "", "/_internal/config": "{}"},
+		ready:  []string{`level=INFO msg="server started at %s"`},
+	},
+}
+
+// likes returns the names of the peers of a fake, sorted.
+func likes(fake string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(peers)) {
+		if peers[name].fake == fake {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Resolve sets the flags that --like implies, and completes the address of --listen. Call it before the flags are
+// used.
+func (f *Flags) Resolve() error {
+	f.like = peers[f.Like]
+	if f.Like != "" && f.like.fake != f.name {
+		return fmt.Errorf("--like %s: this fake can be like %s", f.Like, strings.Join(likes(f.name), " or "))
+	}
+	for variable, flag := range f.like.variables {
+		if value, ok := os.LookupEnv(variable); ok && value != "" {
+			if err := f.imply(flag, value); err != nil {
+				return fmt.Errorf("environment variable %s: %w", variable, err)
+			}
+		}
+	}
+	for flag, value := range f.like.defaults {
+		if err := f.imply(flag, value); err != nil {
+			return fmt.Errorf("--like %s: %w", f.Like, err)
+		}
+	}
+	if _, _, err := net.SplitHostPort(f.Listen); err != nil && !strings.Contains(f.Listen, "]") {
+		_, port, _ := net.SplitHostPort(cmp.Or(f.like.defaults["listen"], f.listen))
+		f.Listen = net.JoinHostPort(f.Listen, port)
+	}
+	return nil
+}
+
+// imply sets a flag that is not set.
+func (f *Flags) imply(flag, value string) error {
+	if known := f.flags.Lookup(flag); known == nil || known.Changed {
+		return nil
+	}
+	return f.flags.Set(flag, value)
+}
+
+// Loopback reports whether the fake listens only on a loopback address.
+func (f *Flags) Loopback() bool {
+	host, _, _ := net.SplitHostPort(f.Listen)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// announceReady prints the lines that tools of the peer wait for.
+func (f *Flags) announceReady(w io.Writer, url string) {
+	for _, line := range f.like.ready {
+		if strings.Contains(line, "%s") {
+			line = fmt.Sprintf(line, url)
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// serveHealth responds to the peer's health checks, and reports whether the request is one.
+func (f *Flags) serveHealth(w http.ResponseWriter, r *http.Request) bool {
+	body, ok := f.like.health[r.URL.Path]
+	if !ok {
+		return false
+	}
+	if body != "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, _ = io.WriteString(w, body) // the client has disconnected
+	return true
+}
