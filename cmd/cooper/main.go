@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/peercmd"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
@@ -28,7 +29,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := runAs(ctx, peercmd.Request{Program: os.Args[0], Args: os.Args[1:], Lookup: os.LookupEnv, Container: os.Getpid() == 1}, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -73,6 +74,24 @@ If 1 to 3 and 5 have no kubectl, that of the PATH is used.
 If 1 and 2 have no kube-controller-manager, it is built, since envtest has none.
 
 `
+
+// runAs runs the program, which may have the name or the command line of a program that the fakes replace, and returns
+// its exit code.
+func runAs(ctx context.Context, r peercmd.Request, stdout, stderr io.Writer) int {
+	translated, ok, err := peercmd.Translate(r)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return serve.ExitUsage
+	}
+	if !ok {
+		return run(ctx, r.Args, stdout, stderr)
+	}
+	fmt.Fprintln(stderr, "# cooper "+strings.Join(translated.Args, " "))
+	for _, note := range translated.Notes {
+		fmt.Fprintln(stderr, "# "+note)
+	}
+	return run(ctx, translated.Args, stdout, stderr)
+}
 
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

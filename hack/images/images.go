@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -51,7 +52,7 @@ func ours() []image {
 		command("cosi-driver-gcs", sockets, "data"),
 		command("cosi-driver-static", sockets, "data"),
 		command("cosi-driver-adapter", sockets, "var/lib/vendor", "data"),
-		command("cooper", "data", "keys"),
+		withLinks(command("cooper", "data", "keys"), "azurite", "azurite-blob", "fake-gcs-server", "localstack", "minio"),
 		command("cosi-sanity", sockets),
 		{
 			name: "control-plane", lay: layControlPlane, native: true, state: []string{"data", "kube"},
@@ -69,6 +70,24 @@ func command(name string, state ...string) image {
 		name: name, state: state, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
 		lay: func(ctx context.Context, to place) error { return to.compile(ctx, ".", "./cmd/"+name) },
 	}
+}
+
+// withLinks adds links to the program in /bin, under the names of programs that it replaces. The official modules of
+// testcontainers start some of these by name.
+func withLinks(i image, names ...string) image {
+	lay := i.lay
+	i.lay = func(ctx context.Context, to place) error {
+		if err := makeDir(filepath.Join(to.root, "bin")); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := os.Symlink("../"+i.name, filepath.Join(to.root, "bin", name)); err != nil {
+				return fmt.Errorf("link the program of image %s: %w", i.name, err)
+			}
+		}
+		return lay(ctx, to)
+	}
+	return i
 }
 
 // clients returns the images of the workloads in tests on clusters. They are not published.
