@@ -124,6 +124,7 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.47.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.11.0 // indirect
 	golang.org/x/exp v0.0.0-20260813180055-c1d0aacb2297 // indirect
+	golang.org/x/mod v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	k8s.io/apiserver v0.37.2 // indirect
 	k8s.io/component-base v0.37.2 // indirect
@@ -217,6 +218,11 @@ require github.com/cooper-cosi/cooper v0.0.0-00010101000000-000000000000
 
 replace github.com/cooper-cosi/cooper => ../
 
-require github.com/cooper-cosi/cooper/fakes/fakecontainer v0.0.0-00010101000000-000000000000
+require (
+	github.com/cooper-cosi/cooper/fakes/fakecontainer v0.0.0-00010101000000-000000000000
+	github.com/testcontainers/testcontainers-go/modules/azure v0.44.0
+	github.com/testcontainers/testcontainers-go/modules/localstack v0.44.0
+	github.com/testcontainers/testcontainers-go/modules/minio v0.44.0
+)
 
 replace github.com/cooper-cosi/cooper/fakes/fakecontainer => ../fakes/fakecontainer

@@ -120,3 +120,20 @@ func (e *engine) pull(ctx context.Context, name string) error {
 	}
 	return nil
 }
+
+// Tag gives an image on this machine another name until the end of the test, and returns the name.
+func Tag(tb testing.TB, image, name string) string {
+	tb.Helper()
+	e := need(tb)
+	if _, err := e.client.ImageTag(tb.Context(), client.ImageTagOptions{Source: image, Target: name}); err != nil {
+		tb.Fatalf("tag image %s as %s: %v", image, name, err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+		defer cancel()
+		if _, err := e.client.ImageRemove(ctx, name, client.ImageRemoveOptions{}); err != nil {
+			tb.Errorf("remove the name %s of an image: %v", name, err)
+		}
+	})
+	return name
+}

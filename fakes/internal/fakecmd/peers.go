@@ -18,7 +18,7 @@ import (
 type peer struct {
 	// fake is the name that the fake's command passes to Define.
 	fake string
-	// defaults are the values of flags that are not set. A flag that the command does not have is ignored.
+	// defaults are the values of flags that are not set.
 	defaults map[string]string
 	// variables are the peer's environment variables, and the flags that they set.
 	variables map[string]string
@@ -58,7 +58,7 @@ var peers = map[string]peer{
 	},
 	"fake-gcs-server": {
 		fake:      "gcsfake",
-		defaults:  map[string]string{"listen": "127.0.0.1:4443", "anonymous-is": "cooper-admin@cooper-fake.iam.gserviceaccount.com"},
+		defaults:  map[string]string{"listen": "127.0.0.1:4443", "anonymous-is": "cooper-admin"},
 		variables: map[string]string{"FAKE_GCS_EXTERNAL_URL": "url"},
 		// The fake takes its own URL from each request, so that the configuration has no effect.
 		health: map[string]string{"/_internal/healthcheck": "", "/_internal/config": "{}"},
