@@ -133,32 +133,37 @@ func (s *state) seedObject(project, bucket string, o seedobject.Object) error {
 		return fmt.Errorf("encode the object: %w", err)
 	}
 	path := "/upload/storage/v1/b/" + url.PathEscape(bucket) + "/o?uploadType=multipart&ifGenerationMatch=0"
-	_, err = s.call(project, http.MethodPost, path, "multipart/related; boundary="+parts.Boundary(), body.Bytes())
+	_, err = s.administer(project, http.MethodPost, path, upload{"multipart/related; boundary=" + parts.Boundary(), body.Bytes()})
 	return err
+}
+
+// upload is a body that administer sends as it is.
+type upload struct {
+	contentType string
+	raw         []byte
 }
 
 // administer makes a call as the administrator of a project, which is not recorded. It reports whether the call
 // changed anything; an existing resource is not an error.
 func (s *state) administer(project, method, path string, body any) (bool, error) {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return false, fmt.Errorf("encode the call: %w", err)
-	}
-	return s.call(project, method, path, "application/json", raw)
-}
-
-// call is administer with a body of any content type.
-func (s *state) call(project, method, path, contentType string, raw []byte) (bool, error) {
 	token, err := s.token(s.options.adminEmail(project), identity.Lifetime)
 	if err != nil {
 		return false, err
 	}
-	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(raw)) //nolint:noctx // the URL is not used: this server handles the request
+	sent, isUpload := body.(upload)
+	if !isUpload {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return false, fmt.Errorf("encode the call: %w", err)
+		}
+		sent = upload{"application/json", raw}
+	}
+	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(sent.raw)) //nolint:noctx // the URL is not used: this server handles the request
 	if err != nil {
 		return false, fmt.Errorf("create the call: %w", err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Content-Type", sent.contentType)
 	e := s.api.Prepare(r).Serve(&batchResponse{header: http.Header{}})
 	switch {
 	case e == nil:
