@@ -14,7 +14,7 @@ const Elided = "…"
 // only add context to another error have no explanation.
 func Errors() []Text {
 	var all []Text
-	for _, texts := range [][]alike{ofCluster(), ofSecrets(), ofFlags(), ofCooper(), ofMigration()} {
+	for _, texts := range [][]alike{ofCluster(), ofSecrets(), ofFlags(), ofCooper(), ofMigration(), ofPeers()} {
 		for _, text := range texts {
 			for _, message := range text.messages {
 				all = append(all, Text{Kind: Failure, Reason: message, Why: text.why, Do: text.do})

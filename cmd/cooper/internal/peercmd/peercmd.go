@@ -96,7 +96,7 @@ var translations = map[string]func(Request, []string) (Result, error){
 
 func unserved(what string) func(Request, []string) (Result, error) {
 	return func(Request, []string) (Result, error) {
-		return Result{}, fmt.Errorf("cooper does not support %s", what)
+		return Result{}, fmt.Errorf("cooper does not serve %s", what)
 	}
 }
 
@@ -177,7 +177,7 @@ func (p parsed) result(cloud, like string, flags ...string) Result {
 // noArguments returns an error if the command line has arguments that are not options.
 func (p parsed) noArguments() error {
 	if len(p.arguments) > 0 {
-		return fmt.Errorf("unexpected argument %q", p.arguments[0])
+		return fmt.Errorf("the command line has an unexpected argument: %q", p.arguments[0])
 	}
 	return nil
 }
