@@ -43,11 +43,13 @@ var peers = map[string]peer{
 		ready: []string{"Ready."},
 	},
 	"minio": {
-		fake:      "s3fake",
-		defaults:  map[string]string{"listen": "127.0.0.1:9000", "root-access-key-id": "minioadmin", "root-secret-access-key": "minioadmin"},
-		variables: map[string]string{"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region"},
-		health:    map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
-		ready:     []string{"API: %s"},
+		fake:     "s3fake",
+		defaults: map[string]string{"listen": "127.0.0.1:9000", "root-access-key-id": "minioadmin", "root-secret-access-key": "minioadmin"},
+		variables: map[string]string{ //nolint:gosec // the values are names of flags
+			"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region",
+		},
+		health: map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
+		ready:  []string{"API: %s"},
 	},
 	"azurite": {
 		fake: "azurefake",

@@ -190,8 +190,8 @@ func address(text string) string {
 	return text
 }
 
-// isDir reports whether a path is a directory.
-func isDir(path string) bool {
-	info, err := os.Stat(path)
+// isDir reports whether name is the path of a directory.
+func isDir(name string) bool {
+	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }
