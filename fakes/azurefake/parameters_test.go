@@ -276,7 +276,7 @@ func (s blobService) probe(t *testing.T, d described, queries, others map[string
 			t.Errorf("%s: the refusal is %d, which a client may repeat", d.name, got.status)
 		}
 		_, message, _ := strings.Cut(got.body, "<Message>")
-		message, _, _ = strings.Cut(message, "&#xA;")
+		message, _, _ = strings.Cut(message, "\n")
 		return probed{refusal: message}
 	case slices.Contains(notBySignature, d.name):
 		out := probed{verdicts: map[string]verdict{}}
