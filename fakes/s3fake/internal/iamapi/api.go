@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
-	"github.com/cooper-cosi/cooper/fakes/internal/xmltext"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
@@ -224,9 +223,13 @@ func ErrorXML(e *awserr.Error, service, requestID string) []byte {
 		kind = "Receiver"
 	}
 	var b strings.Builder
-	b.WriteString(xml.Header + `<ErrorResponse xmlns="` + namespace + `"><Error><Type>` + kind + `</Type><Code>` + xmltext.Escape(e.Code) + `</Code>`)
+	b.WriteString(xml.Header + `<ErrorResponse xmlns="` + namespace + `"><Error><Type>` + kind + `</Type><Code>`)
+	_ = xml.EscapeText(&b, []byte(e.Code)) // a strings.Builder never fails
+	b.WriteString(`</Code>`)
 	if e.Message != "" {
-		b.WriteString(`<Message>` + xmltext.Escape(e.Message) + `</Message>`)
+		b.WriteString(`<Message>`)
+		_ = xml.EscapeText(&b, []byte(e.Message))
+		b.WriteString(`</Message>`)
 	}
 	b.WriteString(`</Error><RequestId>` + requestID + `</RequestId></ErrorResponse>`)
 	return []byte(b.String())
