@@ -36,7 +36,7 @@ type Options struct {
 	Domains []string
 	// OpenBuckets disables the public access block of new buckets. AWS has enabled it by default since April 2023.
 	OpenBuckets bool
-	// RefuseSignatureV2 rejects presigned URLs and forms with Signature Version 2. In us-east-1, AWS accepts them.
+	// RefuseSignatureV2 rejects Signature Version 2, which AWS accepts in us-east-1.
 	RefuseSignatureV2 bool
 	// Quirks selects deviations of compatible stores from AWS. The zero value is AWS.
 	Quirks Quirks

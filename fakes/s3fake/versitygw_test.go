@@ -304,9 +304,10 @@ func explained() map[string][]string {
 		"the root user may leave UserName out for his own access keys (API Reference, CreateAccessKey)": {
 			"IAMCreateAccessKey_missing_user_name", "IAMUpdateAccessKey_missing_user_name", "IAMDeleteAccessKey_missing_user_name", "IAMListAccessKeys_missing_user_name",
 		},
-		"an empty versionId is refused, which the suite sends to end a lock":   {"CopyObject_with_legal_hold", "CopyObject_with_retention_lock", "CreateMultipartUpload_with_object_lock"},
-		"every service can be trusted, ec2.amazonaws.com too":                  {"IAMCreateRole_trust_policy_document_grammar", "IAMUpdateAssumeRolePolicy_trust_policy_document_grammar"},
-		"tags at creation need the permission to tag (Tags for IAM resources)": {"IAMAccessControl_ConditionRequestTagOnCreateUser"},
+		"an empty versionId is refused, which the suite sends to end a lock":     {"CopyObject_with_legal_hold", "CopyObject_with_retention_lock", "CreateMultipartUpload_with_object_lock"},
+		"every service can be trusted, ec2.amazonaws.com too":                    {"IAMCreateRole_trust_policy_document_grammar", "IAMUpdateAssumeRolePolicy_trust_policy_document_grammar"},
+		"CreateRole does not return the default MaxSessionDuration, as recorded": {"IAMCreateRole_success", "IAMCreateRole_defaults"},
+		"tags at creation need the permission to tag (Tags for IAM resources)":   {"IAMAccessControl_ConditionRequestTagOnCreateUser"},
 		"the issuers of a fake have ports and may be out of reach": {
 			"IAMCreateOpenIDConnectProvider_invalid_url", "IAMCreateOpenIDConnectProvider_thumbprint_autofetch_communication_error", "IAMAssumeRoleWithWebIdentity_idp_communication_error",
 		},

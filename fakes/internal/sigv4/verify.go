@@ -68,7 +68,7 @@ type Verifier struct {
 	// BodyHash is the SHA-256 of the body in hexadecimal, for VerifyService. Clients of services other than S3 sign
 	// the hash without sending it. If they send a hash, it is ignored.
 	BodyHash string
-	// Version2 accepts Signature Version 2 in URLs and forms.
+	// Version2 accepts Signature Version 2.
 	Version2 bool
 	// HostBucket is the bucket in the host name, which Signature Version 2 covers; "" for a path-style URL.
 	HostBucket string
@@ -102,6 +102,8 @@ type Verified struct {
 // NewBody verifies the body while it is read.
 func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 	switch {
+	case v.Version2 && isVersion2Header(r):
+		return v.verifyVersion2Header(r)
 	case r.Header.Get("Authorization") != "":
 		return v.verifyHeader(r)
 	case strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") || strings.Contains(r.URL.RawQuery, "Signature="):

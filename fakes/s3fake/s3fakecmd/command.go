@@ -40,7 +40,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.domains, "domain", nil, "host name of virtual-hosted-style URLs, which begin with the bucket's name")
 	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of an existing KMS key (default: any)")
 	flags.BoolVar(&o.openBuckets, "open-buckets", false, "disable the public access block of new buckets")
-	flags.BoolVar(&o.refuseV2, "refuse-signature-v2", false, "reject presigned URLs with Signature Version 2, which AWS accepts in us-east-1")
+	flags.BoolVar(&o.refuseV2, "refuse-signature-v2", false, "reject Signature Version 2, which AWS accepts in us-east-1")
 	return o.run
 }
 

@@ -50,7 +50,7 @@ type xmlPolicy struct {
 	Description      string `xml:"Description,omitempty"`
 	CreateDate       string
 	UpdateDate       string
-	Tags             []xmlTag `xml:"Tags>member,omitempty"`
+	Tags             *xmlTagList `xml:"Tags,omitempty"`
 }
 
 func newXMLPolicy(p iam.Policy, attached, bounds int, detail bool) xmlPolicy {
@@ -59,7 +59,7 @@ func newXMLPolicy(p iam.Policy, attached, bounds int, detail bool) xmlPolicy {
 		IsAttachable: true, CreateDate: stamp(p.Created), UpdateDate: stamp(p.Updated),
 	}
 	if detail {
-		x.Description, x.Tags = p.Description, xmlTags(p.Tags)
+		x.Description, x.Tags = p.Description, tagList(p.Tags)
 	}
 	return x
 }

@@ -113,7 +113,20 @@ func (c *call) arn(param string) (string, error) {
 		return "", constraint(lower(param), "Member must have length greater than or equal to 20")
 	}
 	if err == nil && !strings.HasPrefix(v, "arn:") {
-		return "", awserr.Newf(http.StatusBadRequest, "InvalidInput", "ARN %s is not valid.", v)
+		return "", invalid("Invalid ARN:  Could not be parsed!")
+	}
+	return v, err
+}
+
+// roleARN reads the RoleArn of STS, which must have a partition, a service, an account and a resource.
+func (c *call) roleARN() (string, error) {
+	v, err := c.required("RoleArn", 2048)
+	if err == nil && len(v) < 20 {
+		return "", constraint("roleArn", "Member must have length greater than or equal to 20")
+	}
+	parts := strings.SplitN(v, ":", 6)
+	if err == nil && (len(parts) < 6 || parts[0] != "arn" || parts[1] == "" || parts[2] == "" || parts[5] == "") {
+		return "", invalid("%s is invalid", v)
 	}
 	return v, err
 }
@@ -280,4 +293,16 @@ func xmlTags(tags []iam.Tag) []xmlTag {
 		out[i] = xmlTag(t)
 	}
 	return out
+}
+
+// xmlTagList is a list of tags that a response omits if it is empty.
+type xmlTagList struct {
+	Member []xmlTag `xml:"member"`
+}
+
+func tagList(tags []iam.Tag) *xmlTagList {
+	if len(tags) == 0 {
+		return nil
+	}
+	return &xmlTagList{xmlTags(tags)}
 }

@@ -41,9 +41,9 @@ type xmlRole struct {
 	CreateDate  string
 	Trust       string       `xml:"AssumeRolePolicyDocument"`
 	Description string       `xml:"Description,omitempty"`
-	MaxSession  int          `xml:"MaxSessionDuration"`
+	MaxSession  int          `xml:"MaxSessionDuration,omitempty"`
 	Boundary    *xmlBoundary `xml:"PermissionsBoundary,omitempty"`
-	Tags        []xmlTag     `xml:"Tags>member,omitempty"`
+	Tags        *xmlTagList  `xml:"Tags,omitempty"`
 	LastUsed    *struct{}    `xml:"RoleLastUsed,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (c *call) xmlRole(r iam.Role, detail bool) xmlRole {
 		Description: r.Description, MaxSession: r.MaxSession,
 	}
 	if detail {
-		x.Boundary, x.Tags, x.LastUsed = boundaryOf(r.Boundary), xmlTags(r.Tags), &struct{}{}
+		x.Boundary, x.Tags, x.LastUsed = boundaryOf(r.Boundary), tagList(r.Tags), &struct{}{}
 	}
 	return x
 }
@@ -87,8 +87,16 @@ func createRole(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ Role xmlRole }{c.xmlRole(r, true)}, nil
+	x := c.xmlRole(r, true)
+	x.LastUsed = nil
+	if x.MaxSession == defaultMaxSession { // as recorded; the documentation does not say so
+		x.MaxSession = 0
+	}
+	return struct{ Role xmlRole }{x}, nil
 }
+
+// defaultMaxSession is the MaxSessionDuration of a role that was created without one.
+const defaultMaxSession = 3600
 
 // description reads the optional Description; nil means that it was left out.
 func (c *call) description() (*string, error) {

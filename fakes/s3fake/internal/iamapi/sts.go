@@ -61,7 +61,7 @@ const maxChained = time.Hour
 // newSession reads the parameters that all ways of assuming a role share.
 func (c *call) newSession() (iam.NewSession, error) {
 	in := iam.NewSession{}
-	arn, err := c.arn("RoleArn")
+	arn, err := c.roleARN()
 	if err != nil {
 		return in, err
 	}
@@ -69,7 +69,7 @@ func (c *call) newSession() (iam.NewSession, error) {
 		return in, err
 	}
 	if !sessionName.MatchString(in.Name) {
-		return in, constraint("roleSessionName", `Member must satisfy regular expression pattern: [\w+=,.@-]*`)
+		return in, invalid(`1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\w+=,.@-]*`, in.Name)
 	}
 	if in.Duration, err = c.duration(time.Hour, 43200); err != nil {
 		return in, err
@@ -232,7 +232,6 @@ func assumeRole(c *call) (any, error) {
 	out := struct {
 		Credentials     xmlCredentials
 		AssumedRoleUser xmlAssumed
-		PackedPolicy    int `xml:"PackedPolicySize"`
 	}{}
 	out.Credentials, out.AssumedRoleUser = c.issued(s, in.Role)
 	return out, nil

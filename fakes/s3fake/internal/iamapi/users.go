@@ -83,13 +83,13 @@ type xmlUser struct {
 	CreateDate       string       `xml:"CreateDate"`
 	PasswordLastUsed string       `xml:"PasswordLastUsed,omitempty"`
 	Boundary         *xmlBoundary `xml:"PermissionsBoundary,omitempty"`
-	Tags             []xmlTag     `xml:"Tags>member,omitempty"`
+	Tags             *xmlTagList  `xml:"Tags,omitempty"`
 }
 
 func (c *call) xmlUser(u iam.User, detail bool) xmlUser {
 	x := xmlUser{Path: u.Path, UserName: u.Name, UserID: u.ID, ARN: c.account.UserARN(&u), CreateDate: stamp(u.Created)}
 	if detail {
-		x.Boundary, x.Tags = boundaryOf(u.Boundary), xmlTags(u.Tags)
+		x.Boundary, x.Tags = boundaryOf(u.Boundary), tagList(u.Tags)
 	}
 	return x
 }

@@ -37,7 +37,7 @@ type Options struct {
 	// LocationOnly rejects a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
 	// disables bucket tags.
 	LocationOnly, NoBucketTags bool
-	// RefuseVersion2 rejects Signature Version 2 in URLs and forms, which S3 accepts in us-east-1.
+	// RefuseVersion2 rejects Signature Version 2, which S3 accepts in us-east-1.
 	RefuseVersion2 bool
 	// KMSKeys are the IDs of the keys that exist; nil accepts every key ID.
 	KMSKeys []string

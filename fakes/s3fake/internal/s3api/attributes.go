@@ -95,12 +95,43 @@ func (q *request) unescaped(v string) string {
 		return v
 	}
 	if plain(v) {
-		if decoded, err := new(mime.WordDecoder).DecodeHeader(v); err == nil {
+		decoded, err := new(mime.WordDecoder).DecodeHeader(encodedWord.ReplaceAllStringFunc(v, repaired))
+		if err == nil {
 			return decoded
 		}
 		return v
 	}
 	return fromLatin1(v)
+}
+
+// encodedWord is a word in the encoding B of RFC 2047.
+var encodedWord = regexp.MustCompile(`(?i)^(=\?utf-8\?b\?)([^?]*)\?=$`)
+
+// repaired decodes a word that is not valid base64 as S3 does: other characters have all bits set, and bytes that are
+// not UTF-8 are replaced.
+func repaired(word string) string {
+	parts := encodedWord.FindStringSubmatch(word)
+	if _, err := base64.StdEncoding.DecodeString(parts[2]); err == nil {
+		return word
+	}
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	filled := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(digits, r) {
+			return r
+		}
+		return '/'
+	}, parts[2])
+	raw, _ := base64.RawStdEncoding.DecodeString(filled) // what can be decoded
+	return parts[1] + base64.StdEncoding.EncodeToString([]byte(replaced(raw))) + "?="
+}
+
+// replaced is the text of bytes, with one replacement character for each byte that is not UTF-8.
+func replaced(raw []byte) string {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // escaped is a metadata value as a header carries it: in the encoding Q of RFC 2047 if all characters are printable,

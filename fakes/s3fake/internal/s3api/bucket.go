@@ -149,8 +149,15 @@ func (q *request) listBuckets() error {
 		}
 		limit = n
 	}
-	prefix, after := q.param("prefix"), q.param("continuation-token")
+	prefix, after := q.param("prefix"), ""
 	region := q.param("bucket-region")
+	if token := q.param("continuation-token"); token != "" {
+		name, err := decodeToken(token)
+		if err != nil {
+			return err
+		}
+		after = name
+	}
 	paged := slices.ContainsFunc([]string{"max-buckets", "prefix", "continuation-token", "bucket-region"}, q.query.Has)
 	d := newDocument("ListAllMyBucketsResult")
 	d.start("Owner").text("ID", q.Account.CanonicalID()).end()
@@ -162,7 +169,7 @@ func (q *request) listBuckets() error {
 			continue
 		}
 		if count == limit {
-			token = last
+			token = encodeToken(last)
 			break
 		}
 		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created)

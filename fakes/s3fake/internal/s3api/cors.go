@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net/http"
 	"slices"
@@ -132,7 +133,7 @@ func (q *request) corsHeaders(r *corsRule, origin string) {
 
 func (q *request) corsForbidden(message, method string) error {
 	kind := "BUCKET"
-	if q.key != "" {
+	if q.key != "" && q.state.Name != "" {
 		kind = "OBJECT"
 	}
 	return awserr.New(http.StatusForbidden, "AccessForbidden", message).With("Method", method).With("ResourceType", kind)
@@ -146,7 +147,7 @@ func (q *request) preflight() error {
 	}
 	if err := q.findBucket(); err != nil {
 		if is(err, store.ErrNoBucket) {
-			return q.corsForbidden("CORSResponse: Bucket not found", method)
+			return q.corsForbidden("CORSResponse: Bucket not found", cmp.Or(method, q.r.Method))
 		}
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -38,7 +39,7 @@ func (q *request) encoder() (func(string) string, error) {
 			return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(s), "%2F", "/"), "%2A", "*")
 		}, nil
 	default:
-		return nil, invalidArgument("encoding-type", v, "Invalid Encoding Method specified in Request")
+		return nil, sigv4.InvalidArgument("encoding-type", "", "Invalid Encoding Method specified in Request").With("ArgumentValue", v)
 	}
 }
 
@@ -147,14 +148,18 @@ func (q *request) listObjectsV2() error {
 	l.head(d, q)
 	d.int("KeyCount", int64(len(p.Versions)+len(p.Prefixes))).bool("IsTruncated", p.Truncated)
 	d.optional("ContinuationToken", q.param("continuation-token"))
-	d.optional("StartAfter", l.encode(q.param("start-after")))
+	if !q.query.Has("continuation-token") {
+		d.optional("StartAfter", l.encode(q.param("start-after")))
+	}
 	if p.Truncated {
-		d.text("NextContinuationToken", base64.URLEncoding.EncodeToString([]byte(p.Last)))
+		d.text("NextContinuationToken", encodeToken(p.Last))
 	}
 	l.contents(d, p, owner)
 	l.prefixes(d, p)
 	return q.send(d)
 }
+
+func encodeToken(last string) string { return base64.URLEncoding.EncodeToString([]byte(last)) }
 
 func decodeToken(token string) (string, error) {
 	raw, err := base64.URLEncoding.DecodeString(token)
@@ -225,10 +230,13 @@ func (q *request) listUploads() error {
 	if err != nil {
 		return err
 	}
-	if id := q.param("upload-id-marker"); id != "" && q.param("key-marker") != "" && !store.IssuedFor(id, q.bucket, q.param("key-marker")) {
+	query := store.UploadQuery{Bucket: q.bucket, Prefix: q.param("prefix"), Delimiter: q.param("delimiter"), KeyMarker: q.param("key-marker"), Max: limit}
+	if query.KeyMarker != "" { // without it, S3 ignores the marker of an upload
+		query.IDMarker = q.param("upload-id-marker")
+	}
+	if id := query.IDMarker; id != "" && !store.IssuedFor(id, q.bucket, query.KeyMarker) {
 		return invalidArgument("upload-id-marker", id, "Invalid uploadId marker")
 	}
-	query := store.UploadQuery{Bucket: q.bucket, Prefix: q.param("prefix"), Delimiter: q.param("delimiter"), KeyMarker: q.param("key-marker"), IDMarker: q.param("upload-id-marker"), Max: limit}
 	p, err := q.Store.ListUploads(query)
 	if err != nil {
 		return err

@@ -183,7 +183,7 @@ func (q *request) writeError(e *awserr.Error) {
 		escape(&text, f.Value)
 		b.WriteString("<" + f.Name + ">" + xmltext.Plain(text.String()) + "</" + f.Name + ">")
 	}
-	b.WriteString("<RequestId>" + q.id + "</RequestId><HostId>" + hostID + "</HostId></Error>")
+	b.WriteString("<RequestId>" + q.id + "</RequestId><HostId>" + HostID + "</HostId></Error>")
 	if q.r.Method == http.MethodHead {
 		q.w.WriteHeader(e.Status)
 		return
@@ -198,8 +198,8 @@ func Malformed() []byte {
 	return []byte(xml.Header + "<Error><Code>" + errInvalidURI.Code + "</Code><Message>Couldn't parse the specified URI.</Message></Error>")
 }
 
-// hostID is the second request ID of every response; one host needs one.
-const hostID = "Y29vcGVyLXMzZmFrZQ=="
+// HostID is the second request ID of every response, also in the header x-amz-id-2; one host needs one.
+const HostID = "Y29vcGVyLXMzZmFrZQ=="
 
 // maxDocument bounds XML and JSON bodies: 1000 keys of 1 KiB and their markup.
 const maxDocument = 4 << 20

@@ -173,8 +173,9 @@ type UploadPage struct {
 	Uploads   []*Upload
 	Prefixes  []string
 	Truncated bool
-	LastKey   string
-	LastID    string
+	// LastKey and LastID are those of the last upload, also if common prefixes follow.
+	LastKey string
+	LastID  string
 }
 
 // ListUploads returns uploads, ordered by key and then by start time.
@@ -224,8 +225,7 @@ func (q UploadQuery) page(all []*Upload) UploadPage {
 		}
 		if folded {
 			p.Prefixes = append(p.Prefixes, prefix)
-			p.LastKey, p.LastID = prefix, ""
-			continue
+			continue // the markers name uploads only
 		}
 		c := *u
 		c.Parts = nil
