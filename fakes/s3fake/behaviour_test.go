@@ -187,6 +187,8 @@ type world struct {
 	*s3fake.Server
 	known   map[string]string
 	callers atomic.Int64
+	// clock is the time of a server that replays a recording.
+	clock func() time.Time
 }
 
 func newWorld(t *testing.T) *world {

@@ -4,12 +4,9 @@ package s3fake_test
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"net/http"
@@ -42,10 +39,14 @@ type exchange struct {
 	status  int
 	// want are the lines of the answer.
 	want []string
-	// anonymous requests have no signature.
-	anonymous bool
 	// partial is an answer that was not recorded. Its lines only name values that later requests need.
 	partial bool
+	// form are the fields of a browser upload.
+	form []field
+	// anonymous requests have no signature.
+	anonymous bool
+	// later is how much time passes before the request; lasts is how long its URL is valid.
+	later, lasts time.Duration
 }
 
 // TestRecordings replays the recordings against the fake, and prints the score of docs/reference/judges.md.
@@ -82,9 +83,8 @@ func parseRecordings(t *testing.T, text string) []recording {
 		case kind == ">" && current != nil && current.status == 0:
 			current.add(t, rest)
 		case kind == ">":
-			rest, anonymous := strings.CutPrefix(rest, "anonymous ")
 			method, path, _ := strings.Cut(rest, " ")
-			current = &exchange{anonymous: anonymous, request: operation{method: method, path: path, headers: "Content-Md5: "}}
+			current = &exchange{request: operation{method: method, path: path, headers: "Content-Md5: "}}
 			last := &out[len(out)-1]
 			last.exchanges = append(last.exchanges, current)
 		case kind == "<" && current.status == 0:
@@ -102,6 +102,24 @@ func parseRecordings(t *testing.T, text string) []recording {
 // add reads one line of a request: a header, or the body as a Go string, which may be repeated.
 func (e *exchange) add(t *testing.T, line string) {
 	t.Helper()
+	kind, rest, _ := strings.Cut(line, " ")
+	switch kind {
+	case "anonymous":
+		e.anonymous = true
+		return
+	case "later":
+		e.later = duration(t, rest)
+		return
+	case "lasts":
+		e.lasts = duration(t, rest)
+		return
+	case "form", "upload":
+		name, quoted, _ := strings.Cut(rest, ": ")
+		value, err := strconv.Unquote(quoted)
+		wantNoError(t, err)
+		e.form = append(e.form, field{name: name, value: value, file: kind == "upload"})
+		return
+	}
 	times := 1
 	if count, unit, ok := strings.Cut(line, " * "); ok {
 		if n, err := strconv.Atoi(count); err == nil {
@@ -117,18 +135,23 @@ func (e *exchange) add(t *testing.T, line string) {
 	e.request.body += strings.Repeat(body, times)
 }
 
+func duration(t *testing.T, s string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(s)
+	wantNoError(t, err)
+	return d
+}
+
 func (r recording) replay(t *testing.T) {
 	t.Helper()
-	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{}), known: map[string]string{}}
+	now := time.Now().Truncate(time.Second)
+	clock := func() time.Time { return now }
+	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{Now: clock}), known: map[string]string{}, clock: clock}
+	recorder := s3fake.Credentials{AccessKeyID: "AKIARECORDERRECORDER", SecretAccessKey: "secret"}
+	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "recorder", Credentials: recorder, Policy: allow("*", "*")}))
 	for i, e := range r.exchanges {
-		w.known["{now}"] = time.Now().UTC().Format(http.TimeFormat)
-		sum := crc32.ChecksumIEEE([]byte(w.fill(e.request.body)))
-		w.known["{crc32}"] = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
-		caller := w.Root()
-		if e.anonymous {
-			caller = s3fake.Credentials{}
-		}
-		got := w.send(t, caller, e.request)
+		now = now.Add(e.later + time.Millisecond)
+		got := w.perform(t, recorder, e)
 		where := fmt.Sprintf("request %d, %s %s", i+1, e.request.method, w.fill(e.request.path))
 		if got.Code != e.status {
 			t.Fatalf("%s: got %d, want %d\n%s", where, got.Code, e.status, got.Body.String())
@@ -199,13 +222,18 @@ func answer(got *httptest.ResponseRecorder) (map[string]string, error) {
 		}
 	}
 	body := got.Body.Bytes()
-	if got.Header().Get("Content-Type") != "application/xml" || !bytes.HasPrefix(body, []byte("<?xml")) {
+	if !isXML(got.Header().Get("Content-Type")) || !bytes.HasPrefix(body, []byte("<")) {
 		if len(body) > 0 && len(body) <= maxShown && got.Code < http.StatusMultipleChoices {
 			out["body"] = strconv.QuoteToASCII(string(body))
 		}
 		return out, nil
 	}
 	return out, elements(body, out)
+}
+
+// isXML reports whether a response of S3, IAM or STS is a document. Objects can have these types, too.
+func isXML(contentType string) bool {
+	return contentType == "application/xml" || contentType == "text/xml"
 }
 
 // maxShown is the size of the longest body that a recording states.
@@ -237,7 +265,7 @@ func elements(body []byte, out map[string]string) error {
 		case xml.CharData:
 			text += string(token)
 		case xml.EndElement:
-			if last := path[len(path)-1]; leaf && last != "RequestId" && last != "HostId" {
+			if last := path[len(path)-1]; leaf && last != "RequestId" && last != "HostId" && !strings.HasSuffix(strings.Join(path, "."), ".ResponseMetadata.RequestId") {
 				out[strings.Join(path, ".")] = text
 			}
 			path, leaf = path[:len(path)-1], false

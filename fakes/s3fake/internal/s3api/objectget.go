@@ -4,7 +4,9 @@ package s3api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,8 +160,11 @@ var overrides = map[string]string{
 	"response-content-type": "Content-Type", "response-expires": "Expires",
 }
 
+// overrideNames is the order in which S3 checks the parameters.
+var overrideNames = slices.Sorted(maps.Keys(overrides))
+
 func (q *request) checkOverrides() error {
-	for param := range overrides {
+	for _, param := range overrideNames {
 		if v := q.param(param); strings.IndexFunc(v, func(r rune) bool { return r > 0xff }) >= 0 {
 			return invalidArgument(param, v, "Header value cannot be represented using ISO-8859-1.")
 		}

@@ -110,6 +110,11 @@ func (q *request) checkHeader(name string) error {
 	switch {
 	case !strings.HasPrefix(name, "x-amz-"):
 		return nil
+	case refusal == noDirectory: // in S3's own words, as recorded
+		if q.header("X-Amz-If-Match-Last-Modified-Time") != "" {
+			name = "x-amz-if-match-last-modified-time"
+		}
+		return errNotImplemented.With("Header", name)
 	case refused:
 		return notImplemented(name, refusal)
 	case name == "x-amz-bucket-namespace" && q.header("X-Amz-Bucket-Namespace") != "global":
