@@ -34,8 +34,8 @@ type description struct {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	requestID := newRequestID()
-	w.Header().Set("X-Amz-Request-Id", requestID)
-	w.Header().Set("X-Amz-Id-2", s3api.HostID)
+	w.Header()["x-amz-request-id"] = []string{requestID} // in lower case, as S3 sends them
+	w.Header()["x-amz-id-2"] = []string{s3api.HostID}
 	w.Header().Set("Server", "AmazonS3")
 	held := s.state()
 	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Backing: &held.backing, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {

@@ -52,6 +52,7 @@ func awsPolicies() map[string]string {
 		"PowerUserAccess":        `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":["iam:*","organizations:*","account:*"],"Resource":"*"},{"Effect":"Allow","Action":["iam:CreateServiceLinkedRole","iam:DeleteServiceLinkedRole","iam:ListRoles"],"Resource":"*"}]}`,
 		"ReadOnlyAccess":         `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["eks:Describe*","eks:List*","iam:Generate*","iam:Get*","iam:List*","iam:Simulate*","kms:Describe*","kms:Get*","kms:List*","s3:DescribeJob","s3:Get*","s3:List*","sts:GetAccessKeyInfo","sts:GetCallerIdentity","sts:GetSessionToken"],"Resource":"*"}]}`,
 		"AWSDenyAll":             denyAll,
+		"AWSLambdaExecute":       `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["logs:*"],"Resource":"arn:aws:logs:*:*:*"},{"Effect":"Allow","Action":["s3:GetObject","s3:PutObject"],"Resource":"arn:aws:s3:::*"}]}`,
 	}
 }
 
