@@ -24,7 +24,7 @@ import (
 )
 
 func verifier() sigv4.Verifier {
-	return sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: "us-east-1"}, Now: time.Now, Lookup: func(string, string) (string, error) { return "secret", nil }}
+	return sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: "us-east-1"}, Now: time.Now, Version2: true, Lookup: func(string, string) (string, error) { return "secret", nil }}
 }
 
 // refusal fails unless err is nil or a 4xx of the service.
