@@ -39,12 +39,12 @@ type exchange struct {
 	status  int
 	// want are the lines of the answer.
 	want []string
+	// anonymous requests have no signature.
+	anonymous bool
 	// partial is an answer that was not recorded. Its lines only name values that later requests need.
 	partial bool
 	// form are the fields of a browser upload.
 	form []field
-	// anonymous requests have no signature.
-	anonymous bool
 	// later is how much time passes before the request; lasts is how long its URL is valid.
 	later, lasts time.Duration
 }
@@ -83,8 +83,9 @@ func parseRecordings(t *testing.T, text string) []recording {
 		case kind == ">" && current != nil && current.status == 0:
 			current.add(t, rest)
 		case kind == ">":
+			rest, anonymous := strings.CutPrefix(rest, "anonymous ")
 			method, path, _ := strings.Cut(rest, " ")
-			current = &exchange{request: operation{method: method, path: path, headers: "Content-Md5: "}}
+			current = &exchange{anonymous: anonymous, request: operation{method: method, path: path, headers: "Content-Md5: "}}
 			last := &out[len(out)-1]
 			last.exchanges = append(last.exchanges, current)
 		case kind == "<" && current.status == 0:
@@ -104,9 +105,6 @@ func (e *exchange) add(t *testing.T, line string) {
 	t.Helper()
 	kind, rest, _ := strings.Cut(line, " ")
 	switch kind {
-	case "anonymous":
-		e.anonymous = true
-		return
 	case "later":
 		e.later = duration(t, rest)
 		return
