@@ -79,12 +79,13 @@ func TestKeysOfCopies(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	key := func(name string) string { return "projects/p/locations/us/keyRings/r/cryptoKeys/" + name }
+	version := func(name string) string { return key(name) + "/cryptoKeyVersions/1" }
 	w.must(t, operation{method: "POST", path: up + "?uploadType=media&name=kept&kmsKeyName=" + key("a"), body: "x"})
 	for path, want := range map[string]any{
 		"/o/kept/copyTo/b/empty/o/a":                                            nil,
-		"/o/kept/copyTo/b/empty/o/b?destinationKmsKeyName=" + key("b"):          key("b"),
-		"/o/kept/rewriteTo/b/empty/o/c?destinationKmsKeyName=" + key("b"):       key("b"),
-		"/o/composed/compose?kmsKeyName=" + key("c"):                            key("c"),
+		"/o/kept/copyTo/b/empty/o/b?destinationKmsKeyName=" + key("b"):          version("b"),
+		"/o/kept/rewriteTo/b/empty/o/c?destinationKmsKeyName=" + key("b"):       version("b"),
+		"/o/composed/compose?kmsKeyName=" + key("c"):                            version("c"),
 		"/o/kept/rewriteTo/b/docs/o/same?ifSourceGenerationNotMatch=1&fields=*": nil,
 	} {
 		got := w.ask(t, "POST", b+path, map[bool]string{true: `{"sourceObjects":[{"name":"o"}]}`}[strings.Contains(path, "compose")])

@@ -6,6 +6,7 @@
 package gcserr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,8 +26,13 @@ type Error struct {
 	RPC string
 	// Message is the human-readable message.
 	Message string
+	// Title is the general message of an error whose Message is about one request. The XML API returns the latter as
+	// details.
+	Title string
 	// Details is the element after the message in XML responses.
 	Details string
+	// StringToSign is what a signature in an XML request should have been for, or "".
+	StringToSign string
 }
 
 // New returns an error.
@@ -54,6 +60,7 @@ func (e *Error) Is(target error) bool {
 // Say returns a copy with another message.
 func (e *Error) Say(format string, args ...any) *Error {
 	c := *e
+	c.Title = cmp.Or(e.Title, e.Message)
 	c.Message = fmt.Sprintf(format, args...)
 	return &c
 }
@@ -101,7 +108,7 @@ var (
 	KeyFormat      = New(http.StatusBadRequest, "customerEncryptionKeyFormatIsInvalid", "CustomerEncryptionKeyFormatIsInvalid", "Missing an encryption key, or it is not base64 encoded, or it does not meet the required length of the encryption algorithm.")
 	KeyHash        = New(http.StatusBadRequest, "customerEncryptionKeySha256IsInvalid", "CustomerEncryptionKeySha256IsInvalid", "Missing a SHA256 hash of the encryption key, or it is not base64 encoded, or it does not match the encryption key.")
 	KeyIncorrect   = New(http.StatusBadRequest, "customerEncryptionKeyIsIncorrect", "CustomerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect.")
-	KeyMissing     = New(http.StatusBadRequest, "resourceIsEncryptedWithCustomerEncryptionKey", "ResourceIsEncryptedWithCustomerEncryptionKey", "The target object is encrypted by a customer-supplied encryption key.")
+	KeyMissing     = New(http.StatusBadRequest, "resourceIsEncryptedWithCustomerEncryptionKey", "ResourceIsEncryptedWithCustomerEncryptionKey", "The resource is encrypted with a customer encryption key.").Say("The target object is encrypted by a customer-supplied encryption key.")
 	KeyNotNeeded   = New(http.StatusBadRequest, "resourceNotEncryptedWithCustomerEncryptionKey", "ResourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key.")
 	BucketName     = New(http.StatusBadRequest, "invalid", "InvalidBucketName", "The specified bucket is not valid.")
 	Unauthorized   = New(http.StatusUnauthorized, "authError", "AuthenticationRequired", "Invalid Credentials")

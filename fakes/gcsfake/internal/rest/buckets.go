@@ -5,6 +5,7 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -77,7 +78,7 @@ func (c *Call) derive(cfg, old config, now time.Time) error {
 	if err := deriveAutoclass(cfg, old, now); err != nil {
 		return err
 	}
-	return c.deriveAccess(cfg, now)
+	return c.deriveAccess(cfg, old, now)
 }
 
 // locked reports whether the retention policy is.
@@ -88,23 +89,56 @@ func (cfg config) locked() bool {
 	return json.Unmarshal(cfg["retentionPolicy"], &p) == nil && p.IsLocked
 }
 
-// deriveAccess completes the access configuration. bucketPolicyOnly is the older name of uniform access.
-func (c *Call) deriveAccess(cfg config, now time.Time) error {
-	var iam struct {
-		Uniform struct {
-			Enabled    bool   `json:"enabled"`
-			LockedTime string `json:"lockedTime,omitempty"`
-		} `json:"uniformBucketLevelAccess"`
-		Old struct {
-			Enabled    bool   `json:"enabled"`
-			LockedTime string `json:"lockedTime,omitempty"`
-		} `json:"bucketPolicyOnly"`
-		Prevention string `json:"publicAccessPrevention"`
+// uniformAccess is a setting of uniform access. bucketPolicyOnly is its older name.
+type uniformAccess struct {
+	Enabled    bool   `json:"enabled"`
+	LockedTime string `json:"lockedTime,omitempty"`
+}
+
+// uniform returns the setting of uniform access that a configuration asks for: the older name's, if that is the one
+// that changes.
+func (cfg config) uniform(old config) (uniformAccess, error) {
+	type names struct {
+		Uniform *uniformAccess `json:"uniformBucketLevelAccess"`
+		Older   *uniformAccess `json:"bucketPolicyOnly"`
 	}
-	if cfg["iamConfiguration"] != nil {
-		if err := parseJSON(cfg["iamConfiguration"], &iam); err != nil {
-			return err
+	var next, was names
+	if raw := cfg["iamConfiguration"]; raw != nil {
+		if err := parseJSON(raw, &next); err != nil {
+			return uniformAccess{}, err
 		}
+	}
+	_ = json.Unmarshal(old["iamConfiguration"], &was) // none is one that is off
+	enabled := was.Uniform != nil && was.Uniform.Enabled
+	switch {
+	case next.Older != nil && (next.Uniform == nil || next.Uniform.Enabled == enabled):
+		next.Older.LockedTime = ""
+		if next.Older.Enabled && next.Uniform != nil {
+			next.Older.LockedTime = next.Uniform.LockedTime
+		}
+		return *next.Older, nil
+	case next.Uniform != nil:
+		return *next.Uniform, nil
+	}
+	return uniformAccess{}, nil
+}
+
+// deriveAccess completes the access configuration.
+func (c *Call) deriveAccess(cfg, old config, now time.Time) error {
+	var iam struct {
+		Uniform    uniformAccess `json:"uniformBucketLevelAccess"`
+		Older      uniformAccess `json:"bucketPolicyOnly"`
+		Prevention string        `json:"publicAccessPrevention"`
+	}
+	var err error
+	if cfg["iamConfiguration"] != nil {
+		err = parseJSON(cfg["iamConfiguration"], &iam)
+	}
+	if err == nil {
+		iam.Uniform, err = cfg.uniform(old)
+	}
+	if err != nil {
+		return err
 	}
 	if iam.Prevention == "" || iam.Prevention == "unspecified" {
 		iam.Prevention = "inherited"
@@ -116,7 +150,7 @@ func (c *Call) deriveAccess(cfg config, now time.Time) error {
 	case iam.Uniform.LockedTime == "":
 		iam.Uniform.LockedTime = stamp(now.Add(lockAfter))
 	}
-	iam.Old = iam.Uniform
+	iam.Older = iam.Uniform
 	cfg.set("iamConfiguration", iam)
 	return nil
 }
@@ -382,7 +416,26 @@ func parsePageToken(token string) (pageToken, error) {
 }
 
 func (c *Call) patchBucket(b *store.Bucket) (any, error) {
-	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error { return cfg.merge(fields) })
+	return c.changeBucket(b, func(cfg config, fields map[string]json.RawMessage) error {
+		return errors.Join(emptyMeansOff(fields), cfg.merge(fields))
+	})
+}
+
+// emptyMeansOff turns uniform access off if a patch has one of its names without a value, as Google's client for Go
+// sends it.
+func emptyMeansOff(fields map[string]json.RawMessage) error {
+	var iam map[string]json.RawMessage
+	if json.Unmarshal(fields["iamConfiguration"], &iam) != nil {
+		return nil // absent; the check of the configuration reports anything else
+	}
+	for _, name := range []string{"bucketPolicyOnly", "uniformBucketLevelAccess"} {
+		if string(iam[name]) == "{}" {
+			iam[name] = json.RawMessage(`{"enabled":false}`)
+		}
+	}
+	raw, err := json.Marshal(iam)
+	fields["iamConfiguration"] = raw
+	return err
 }
 
 // updateBucket replaces the configuration. It keeps the location and storage class if the request does not set them.
@@ -440,7 +493,7 @@ func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
 	if err := c.checkRetentionChange(b, cfg); err != nil {
 		return err
 	}
-	if err := c.checkUniformChange(b, cfg); err != nil {
+	if err := c.checkUniformChange(b, cfg, old); err != nil {
 		return err
 	}
 	if b.Settings.IAM.PublicAccessPrevention != "" && prevention(cfg) != prevention(old) {
@@ -453,20 +506,14 @@ func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
 
 // checkUniformChange rejects disabling uniform access after 90 days or while a binding has a condition ("Uniform
 // bucket-level access").
-func (c *Call) checkUniformChange(b *store.Bucket, cfg config) error {
-	var next struct {
-		Uniform struct {
-			Enabled bool `json:"enabled"`
-		} `json:"uniformBucketLevelAccess"`
-	}
-	if cfg["iamConfiguration"] != nil {
-		if err := parseJSON(cfg["iamConfiguration"], &next); err != nil {
-			return err
-		}
+func (c *Call) checkUniformChange(b *store.Bucket, cfg, old config) error {
+	next, err := cfg.uniform(old)
+	if err != nil {
+		return err
 	}
 	was := b.Settings.IAM.Uniform
 	switch {
-	case !was.Enabled || next.Uniform.Enabled:
+	case !was.Enabled || next.Enabled:
 		return nil
 	case !was.LockedTime.IsZero() && !c.api.now().Before(was.LockedTime):
 		return gcserr.Invalid.Say("Cannot disable uniform bucket-level access on bucket '%s' because it was enabled for more than 90 days.", b.Name)

@@ -165,6 +165,7 @@ func (c *Call) Claimed() string {
 
 // Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
+	c.cacheHeaders(w.Header(), false)
 	err := c.refuseAmbiguity()
 	if err == nil {
 		err = c.authenticate()
@@ -308,7 +309,7 @@ func isPublic(members []string) bool {
 // refused is the response to a caller without a permission: 401 if the caller is anonymous.
 func (c *Call) refused(permission, on string) error {
 	if c.caller.Name == "" {
-		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "").
+		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", gcserr.Forbidden.Message).
 			Say("Anonymous caller does not have %[1]s access to %[2]s. Permission '%[1]s' denied on resource (or it may not exist).", permission, on)
 		if c.flavour == inXML {
 			e.Status = http.StatusForbidden
@@ -364,6 +365,7 @@ func respond(w http.ResponseWriter, v any) error {
 	if err != nil {
 		return err
 	}
+	etagHeader(w.Header(), v)
 	writeJSON(w, http.StatusOK, raw)
 	return nil
 }

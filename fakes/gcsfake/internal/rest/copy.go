@@ -106,9 +106,12 @@ func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 	if err := c.checkACLs(present, to.Settings.IAM.Uniform.Enabled); err != nil {
 		return nil, err
 	}
+	if present["bucket"] != nil && present["name"] == nil {
+		return nil, gcserr.Required
+	}
 	a := copied(from, to)
 	if changes(present) {
-		a = store.Attributes{ContentType: from.ContentType}
+		a = store.Attributes{}
 	}
 	if err := f.apply(&a, present); err != nil {
 		return nil, err
@@ -132,6 +135,7 @@ func copied(from *store.Object, to *store.Bucket) store.Attributes {
 	a := from.Attributes
 	a.Metadata = maps.Clone(a.Metadata)
 	a.TemporaryHold, a.EventBasedHold, a.Retention, a.KMSKeyName = false, false, nil, ""
+	a.ShowsTemporaryHold, a.ShowsEventBasedHold = false, false
 	if from.Bucket != to.Name {
 		a.StorageClass = to.Settings.StorageClass
 	}
@@ -142,7 +146,7 @@ func copied(from *store.Object, to *store.Bucket) store.Attributes {
 func changes(present map[string]json.RawMessage) bool {
 	for name := range present {
 		switch name {
-		case "contentType", "contentEncoding", "contentLanguage", "contentDisposition", "cacheControl", "metadata":
+		case "contentType", "contentEncoding", "contentLanguage", "contentDisposition", "cacheControl", "metadata", "storageClass":
 			return true
 		}
 	}

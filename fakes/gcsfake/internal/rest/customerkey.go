@@ -88,8 +88,14 @@ func (c *Call) showsSums(o *store.Object) bool {
 	return err == nil && given == o.CustomerKey
 }
 
+// kmsVersion is the version of every Cloud KMS key, which the service adds to the name.
+const kmsVersion = "/cryptoKeyVersions/1"
+
 // keyHeaders tell the key of an object.
 func keyHeaders(h http.Header, o *store.Object) {
+	if o.KMSKeyName != "" {
+		h.Set("X-Goog-Encryption-Kms-Key-Name", o.KMSKeyName+kmsVersion)
+	}
 	if o.CustomerKey != "" {
 		h.Set(ownKey+"Algorithm", keyAlgorithm)
 		h.Set(ownKey+"Key-Sha256", o.CustomerKey)

@@ -16,6 +16,7 @@ import (
 // Fail responds with an error in the format of the endpoint.
 func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
 	w.Header().Del("Content-Length")
+	c.cacheHeaders(w.Header(), true)
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="https://accounts.google.com/"`)
 	}
@@ -35,9 +36,23 @@ func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
 }
 
 type errorItem struct {
-	Message string `json:"message"`
-	Domain  string `json:"domain"`
-	Reason  string `json:"reason"`
+	Message      string `json:"message"`
+	Domain       string `json:"domain"`
+	Reason       string `json:"reason"`
+	LocationType string `json:"locationType,omitempty"`
+	Location     string `json:"location,omitempty"`
+}
+
+// itemOf names the header that an error of the JSON API is about.
+func itemOf(e *gcserr.Error) errorItem {
+	item := errorItem{Message: e.Message, Domain: "global", Reason: reasonOf(e)}
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		item.LocationType, item.Location = "header", "Authorization"
+	case e.Reason == gcserr.Precondition.Reason:
+		item.LocationType, item.Location = "header", "If-Match"
+	}
+	return item
 }
 
 // failure is the document of an error that is not XML.
@@ -48,11 +63,11 @@ func (c *Call) failure(e *gcserr.Error) any {
 	case inRPC:
 		return map[string]any{"error": map[string]any{
 			"code": e.Status, "message": e.Message, "status": e.RPCStatus(),
-			"errors": []errorItem{{e.Message, "global", reasonOf(e)}},
+			"errors": []errorItem{{Message: e.Message, Domain: "global", Reason: reasonOf(e)}},
 		}}
 	}
 	return map[string]any{"error": map[string]any{
-		"code": e.Status, "message": e.Message, "errors": []errorItem{{e.Message, "global", reasonOf(e)}},
+		"code": e.Status, "message": e.Message, "errors": []errorItem{itemOf(e)},
 	}}
 }
 
@@ -69,9 +84,16 @@ func failXML(w http.ResponseWriter, e *gcserr.Error) {
 	var b bytes.Buffer
 	b.WriteString("<?xml version='1.0' encoding='UTF-8'?><Error>")
 	element(&b, "Code", code)
-	element(&b, "Message", e.Message)
-	if e.Details != "" {
-		element(&b, "Details", e.Details)
+	element(&b, "Message", cmp.Or(e.Title, e.Message))
+	details := e.Details
+	if e.Title != "" {
+		details = cmp.Or(details, e.Message)
+	}
+	if details != "" {
+		element(&b, "Details", details)
+	}
+	if e.StringToSign != "" {
+		element(&b, "StringToSign", e.StringToSign)
 	}
 	b.WriteString("</Error>")
 	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")

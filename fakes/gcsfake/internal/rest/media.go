@@ -73,7 +73,9 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	}
 	contentType := cmp.Or(o.ContentType, "application/octet-stream")
 	set("Content-Type", contentType)
-	set("Content-Encoding", o.ContentEncoding)
+	if o.ContentEncoding != "identity" { // not sent (recorded by gocloud.dev v0.46.0)
+		set("Content-Encoding", o.ContentEncoding)
+	}
 	set("Content-Language", o.ContentLanguage)
 	set("Content-Disposition", o.ContentDisposition)
 	set("Cache-Control", o.CacheControl)
@@ -84,6 +86,9 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	h.Set("X-Goog-Metageneration", strconv.FormatInt(o.Metageneration, 10))
 	h.Set("X-Goog-Stored-Content-Length", strconv.FormatInt(o.Size, 10))
 	h.Set("X-Goog-Storage-Class", o.StorageClass)
+	if o.ContentEncoding == "gzip" {
+		h.Set("Vary", "Accept-Encoding")
+	}
 	encoding := cmp.Or(o.ContentEncoding, "identity")
 	h.Set("X-Goog-Stored-Content-Encoding", encoding)
 	if c.showsSums(o) {
@@ -118,7 +123,9 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 	s, partial, err := rangeOf(c.r.Header.Get("Range"), o.Size)
 	if err != nil {
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(o.Size, 10))
-		return err
+		refused := *gcserr.From(err)
+		refused.Details = c.r.Header.Get("Range")
+		return &refused
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(s.length, 10))
 	status := http.StatusOK

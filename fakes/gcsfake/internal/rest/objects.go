@@ -329,10 +329,10 @@ func (c *Call) deleteObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	err = c.api.store.Delete(b.Name, c.vars["object"], g, func(_ *store.Bucket, o *store.Object) error { return c.objectConditions(o, false) })
+	err = c.api.store.Delete(b.Name, c.vars["object"], g, func(_ *store.Bucket, o *store.Object) error { return c.objectConditions(o, true) })
 	if err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
+	c.noContent(w)
 	return nil
 }

@@ -60,10 +60,10 @@ func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMes
 		a.Metadata = mergeMetadata(a.Metadata, f.Metadata)
 	}
 	if f.TemporaryHold != nil {
-		a.TemporaryHold = *f.TemporaryHold
+		a.TemporaryHold, a.ShowsTemporaryHold = *f.TemporaryHold, true
 	}
 	if f.EventBasedHold != nil {
-		a.EventBasedHold = *f.EventBasedHold
+		a.EventBasedHold, a.ShowsEventBasedHold = *f.EventBasedHold, true
 	}
 	if err := f.applyTimes(a, present); err != nil {
 		return err
@@ -159,8 +159,8 @@ type objectResource struct {
 	Components         int               `json:"componentCount,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
 	CustomTime         string            `json:"customTime,omitempty"`
-	TemporaryHold      bool              `json:"temporaryHold,omitempty"`
-	EventBasedHold     bool              `json:"eventBasedHold,omitempty"`
+	TemporaryHold      *bool             `json:"temporaryHold,omitempty"`
+	EventBasedHold     *bool             `json:"eventBasedHold,omitempty"`
 	Expires            string            `json:"retentionExpirationTime,omitempty"`
 	KMSKeyName         string            `json:"kmsKeyName,omitempty"`
 	CustomerEncryption map[string]string `json:"customerEncryption,omitempty"`
@@ -182,8 +182,16 @@ func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 		Name:      o.Name, Bucket: o.Bucket, Generation: o.Generation, Metageneration: o.Metageneration, ContentType: o.ContentType,
 		ContentEncoding: o.ContentEncoding, ContentLanguage: o.ContentLanguage, ContentDisposition: o.ContentDisposition, CacheControl: o.CacheControl,
 		StorageClass: o.StorageClass, Size: o.Size, CRC32C: encodeCRC(o.CRC32C), ETag: o.ETag(), TimeCreated: created, Updated: updated,
-		TimeFinalized: created, ClassUpdated: created, Components: o.Components, Metadata: o.Metadata, TemporaryHold: o.TemporaryHold,
-		EventBasedHold: o.EventBasedHold, KMSKeyName: o.KMSKeyName,
+		TimeFinalized: created, ClassUpdated: created, Components: o.Components, Metadata: o.Metadata,
+	}
+	if o.TemporaryHold || o.ShowsTemporaryHold {
+		out.TemporaryHold = &o.TemporaryHold
+	}
+	if o.EventBasedHold || o.ShowsEventBasedHold {
+		out.EventBasedHold = &o.EventBasedHold
+	}
+	if o.KMSKeyName != "" {
+		out.KMSKeyName = o.KMSKeyName + kmsVersion
 	}
 	if o.MD5 != nil {
 		out.MD5 = base64.StdEncoding.EncodeToString(o.MD5)

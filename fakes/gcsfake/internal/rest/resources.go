@@ -25,7 +25,7 @@ func of[T any](find func(*Call) (T, error), f func(*Call, T) (any, error)) handl
 			return err
 		}
 		if response == nil {
-			w.WriteHeader(http.StatusNoContent)
+			c.noContent(w)
 			return nil
 		}
 		return respond(w, response)

@@ -46,7 +46,7 @@ func (c *Call) verifyV2() error {
 	sum := sha256.Sum256([]byte(toSign))
 	if err != nil || !slices.ContainsFunc(keys, func(k *rsa.PublicKey) bool { return rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], signature) == nil }) {
 		e := gcserr.New(http.StatusForbidden, "forbidden", "SignatureDoesNotMatch", "Access denied.")
-		e.Details = toSign
+		e.Details, e.StringToSign = "The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method.", toSign
 		return e
 	}
 	c.caller = who

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *Call) xmlGetObject(w http.ResponseWriter) error {
-	o, _, err := c.object("storage.objects.get")
+	o, b, err := c.object("storage.objects.get")
 	if err != nil {
 		return err
 	}
@@ -37,6 +37,7 @@ func (c *Call) xmlGetObject(w http.ResponseWriter) error {
 	}
 	h := w.Header()
 	c.objectHeaders(h, o)
+	expirationHeader(h, b, o)
 	for name, v := range o.Metadata {
 		h.Set(c.metaPrefix()+name, v)
 	}
@@ -204,9 +205,10 @@ func (c *Call) xmlReceive() (received, error) {
 func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) {
 	h := w.Header()
 	c.objectHeaders(h, o)
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Last-Modified", "Accept-Ranges", "Content-Disposition", "Content-Language", "Cache-Control"} {
+	for _, name := range []string{"Content-Encoding", "Last-Modified", "Accept-Ranges", "Content-Disposition", "Content-Language", "Cache-Control", "X-Goog-Storage-Class"} {
 		h.Del(name)
 	}
+	h.Set("Content-Type", "text/html; charset=UTF-8")
 	h.Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
 }

@@ -95,7 +95,11 @@ type Attributes struct {
 	CustomTime         *time.Time        `json:"customTime,omitempty"`
 	TemporaryHold      bool              `json:"temporaryHold,omitempty"`
 	EventBasedHold     bool              `json:"eventBasedHold,omitempty"`
-	Retention          *Retention        `json:"retention,omitempty"`
+	// ShowsTemporaryHold and ShowsEventBasedHold mean that a client has set the hold, so that it is also shown if it is
+	// off.
+	ShowsTemporaryHold  bool       `json:"showsTemporaryHold,omitempty"`
+	ShowsEventBasedHold bool       `json:"showsEventBasedHold,omitempty"`
+	Retention           *Retention `json:"retention,omitempty"`
 }
 
 // Retention is the retention configuration of a single object.
