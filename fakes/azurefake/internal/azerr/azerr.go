@@ -22,6 +22,8 @@ type Error struct {
 	Message string
 	// Detail is the AuthenticationErrorDetail, or "" if there is none.
 	Detail string
+	// URIPath is the path that is not a resource's, or "".
+	URIPath string
 }
 
 // Error implements error.
@@ -64,6 +66,13 @@ func NotServed(what string) *Error {
 	return New(http.StatusBadRequest, "NotImplemented", "This fake does not support "+what+".")
 }
 
+// InvalidURI returns the error for a path that cannot be a resource's. The path is optional.
+func InvalidURI(path string) *Error {
+	e := New(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+	e.URIPath = path
+	return e
+}
+
 // AuthenticationFailed returns the error for a failed authentication. The arguments format its Detail.
 func AuthenticationFailed(format string, args ...any) *Error {
 	e := New(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.")
@@ -83,7 +92,8 @@ func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, he
 		Code    string
 		Message string
 		Detail  string `xml:"AuthenticationErrorDetail,omitempty"`
-	}{Code: e.Code, Message: fmt.Sprintf("%s\nRequestId:%s\nTime:%s", e.Message, requestID, now.UTC().Format("2006-01-02T15:04:05.0000000Z")), Detail: e.Detail})
+		URIPath string `xml:"UriPath,omitempty"`
+	}{Code: e.Code, Message: fmt.Sprintf("%s\nRequestId:%s\nTime:%s", e.Message, requestID, now.UTC().Format("2006-01-02T15:04:05.0000000Z")), Detail: e.Detail, URIPath: e.URIPath})
 	if err != nil { // strings only: cannot be
 		body = nil
 	}

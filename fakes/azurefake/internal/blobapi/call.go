@@ -79,6 +79,9 @@ func (a *API) Prepare(r *http.Request, requestID string) *Call {
 	c := &Call{api: a, r: r, requestID: requestID, Operation: access.Unknown}
 	c.query, c.ambiguous = access.ReadQuery(r)
 	c.Target, c.secondary = a.target(r, c.query)
+	if c.ambiguous == nil && c.emptyName() {
+		c.ambiguous = azerr.InvalidURI("https://" + r.Host + r.URL.EscapedPath())
+	}
 	if c.ambiguous == nil {
 		c.Operation, c.handler = c.route()
 	}
@@ -109,6 +112,11 @@ func (a *API) target(r *http.Request, q url.Values) (t access.Target, secondary 
 	t.Resource = a.Resource(account)
 	t.Stored = func() (store.Container, error) { return a.Store.Container(account, t.Container) }
 	return t, secondary
+}
+
+// emptyName reports whether the path is that of a blob without a name: a container's, with a slash at the end.
+func (c *Call) emptyName() bool {
+	return c.Target.Container == "$root" && strings.HasSuffix(c.r.URL.Path, "/"+c.Target.Blob+"/")
 }
 
 func (a *API) hostAccount(host string) string {
@@ -339,7 +347,7 @@ func (c *Call) unknown() error {
 		if comp != "" {
 			return azerr.InvalidQueryValue
 		}
-		return azerr.New(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+		return azerr.InvalidURI("")
 	}
 	return azerr.New(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
 }
@@ -347,6 +355,9 @@ func (c *Call) unknown() error {
 // Fail responds to the call with an error.
 func (c *Call) Fail(w http.ResponseWriter, e *azerr.Error) {
 	c.common(w)
+	if e.URIPath != "" { // what finds the service's version did not see the request
+		w.Header().Del("X-Ms-Version")
+	}
 	if e.Status == http.StatusUnauthorized {
 		// Clients read from this header where and for what to request a token.
 		w.Header().Set("WWW-Authenticate", "Bearer authorization_uri=https://"+c.r.Host+"/"+c.api.Directory.TenantID()+"/oauth2/authorize resource_id="+access.StorageAudience)

@@ -257,7 +257,8 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 		src, unpin = b, c.api.Store.Pin(b)
 		return nil
 	})
-	if err != nil && azerr.From(err).Status == http.StatusNotFound {
+	// Copy Blob returns the source's own error (recorded by gocloud.dev v0.46.0).
+	if err != nil && azerr.From(err).Status == http.StatusNotFound && (c.Operation != access.CopyBlob || !c.later()) {
 		err = errSource
 	}
 	return src, unpin, err

@@ -250,8 +250,12 @@ func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 	}
 }
 
+// tierOfDownload is the first service version in which Get Blob returns the tier. The SDK has had it since azblob
+// v1.8.1.
+const tierOfDownload = "2026-10-06"
+
 func (c *Call) setTierHeaders(w http.ResponseWriter, b *store.Blob) {
-	if b.Type != store.BlockBlob {
+	if b.Type != store.BlockBlob || c.r.Method == http.MethodGet && w.Header().Get("X-Ms-Version") < tierOfDownload {
 		return
 	}
 	h := w.Header()

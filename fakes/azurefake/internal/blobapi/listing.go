@@ -175,7 +175,8 @@ type blobXML struct {
 	Properties blobPropertiesXML
 	Metadata   metadataXML `xml:",omitempty"`
 	Tags       *[]tagXML   `xml:"Tags>TagSet>Tag"`
-	OrMetadata string      `xml:",omitempty"`
+	// OrMetadata is about object replication, which the fake does not have. The service always returns it.
+	OrMetadata string
 }
 
 type blobPropertiesXML struct {
@@ -186,6 +187,7 @@ type blobPropertiesXML struct {
 	ContentType        string `xml:"Content-Type"`
 	ContentEncoding    string `xml:"Content-Encoding"`
 	ContentLanguage    string `xml:"Content-Language"`
+	ContentCRC64       string `xml:"Content-CRC64"`
 	ContentMD5         string `xml:"Content-MD5"`
 	CacheControl       string `xml:"Cache-Control"`
 	ContentDisposition string `xml:"Content-Disposition"`

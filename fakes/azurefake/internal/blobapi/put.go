@@ -222,6 +222,9 @@ func contentHeaders(h http.Header) map[string]string {
 			out[stored] = value
 		}
 	}
+	if _, sent := h["X-Ms-Blob-Content-Disposition"]; sent { // the service also returns an empty one
+		out["Content-Disposition"] = h.Get("X-Ms-Blob-Content-Disposition")
+	}
 	if out["Content-Type"] == "" {
 		out["Content-Type"] = anyContent
 	}
