@@ -82,7 +82,7 @@ func (p player) differences(kind string, want, got map[string]string) []string {
 			out = append(out, kind+" "+name+" missing")
 		case p.rules.varying.MatchString(name) || want[name] == "CLEARED":
 			if want[name] != "" && ours != "" {
-				p.known[want[name]] = ours
+				p.ours[want[name]] = ours
 			}
 		case strings.HasSuffix(strings.ToLower(strings.ReplaceAll(name, "-", "")), "contenttype") && essence(want[name]) == essence(ours):
 		case want[name] != ours:

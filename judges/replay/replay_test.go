@@ -72,10 +72,10 @@ type suite struct {
 	rules rules
 }
 
-// An exclusion is a kind of exchange or difference.
+// An exclusion is a kind of exchange or difference, and the number of exchanges that have it.
 type exclusion struct {
-	match  string
-	reason string
+	match, reason string
+	count         int
 }
 
 // A score counts exchanges.
@@ -135,8 +135,8 @@ func (s suite) run(t *testing.T) {
 		t.Errorf("%d of %d are equal, want %d %%", got.equal, got.sent, least)
 	}
 	for _, x := range slices.Concat(s.outside, s.known) {
-		if all.reasons[x.reason] == 0 {
-			t.Errorf("nothing is excluded any more because %s", x.reason)
+		if n := all.reasons[x.reason]; n != x.count {
+			t.Errorf("got %d excluded because %s, want %d", n, x.reason, x.count)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (s suite) load(t *testing.T) []*recording {
 
 func (s suite) replay(t *testing.T, r *recording, all *tally) {
 	t.Helper()
-	p := player{suite: s, service: s.start(t, r), known: map[string]string{}}
+	p := player{suite: s, service: s.start(t, r), ours: map[string]string{}}
 	for i, e := range r.Entries {
 		if reason := matching(s.outside, e.text()); reason != "" {
 			all.add(score{recorded: 1}, reason)
@@ -223,8 +223,8 @@ func matching(exclusions []exclusion, text string) string {
 type player struct {
 	suite
 	service
-	// known maps values that the cloud chose, such as generations, to the values that the fake chose.
-	known map[string]string
+	// ours maps values that the cloud chose, such as generations, to the values that the fake chose.
+	ours map[string]string
 }
 
 // client neither decompresses nor follows redirects: the recorder did not either.
@@ -299,7 +299,7 @@ func (p player) request(t *testing.T, e *exchange) *http.Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if known, ok := p.known[value]; ok {
+		if known, ok := p.ours[value]; ok {
 			query[i] = name + "=" + url.QueryEscape(known)
 		}
 	}
@@ -308,7 +308,7 @@ func (p player) request(t *testing.T, e *exchange) *http.Request {
 	delete(header, "Content-Length")
 	for _, values := range header {
 		for i, value := range values {
-			if known, ok := p.known[value]; ok {
+			if known, ok := p.ours[value]; ok {
 				values[i] = known
 			}
 		}
@@ -367,7 +367,7 @@ func (e *exchange) contentType() string {
 
 // fill replaces the cloud's values in a JSON body.
 func (p player) fill(body []byte) []byte {
-	for theirs, ours := range p.known {
+	for theirs, ours := range p.ours {
 		body = bytes.ReplaceAll(body, []byte(`"`+theirs+`"`), []byte(`"`+ours+`"`))
 	}
 	return body
