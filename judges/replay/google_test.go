@@ -39,7 +39,7 @@ func googleSuite() suite {
 			out := startGoogle(t)
 			// The other bucket exists, but is not the recorder's.
 			for _, name := range []string{googleBucket, "bucket-does-not-exist"} {
-				out.prepare(t, http.MethodPost, googleHost+"/storage/v1/b?project="+googleProject, nil, []byte(`{"name":"`+name+`","location":"US-EAST1","storageClass":"REGIONAL"}`))
+				out.prepare(t, http.MethodPost, googleHost+"/storage/v1/b?project="+googleProject, nil, []byte(`{"name":"`+name+`","location":"US-EAST1","storageClass":"REGIONAL","iamConfiguration":{"uniformBucketLevelAccess":{"enabled":true}}}`))
 			}
 			for _, name := range r.leftovers(t, googleRules()) {
 				out.prepare(t, http.MethodPost, googleHost+"/upload/storage/v1/b/"+googleBucket+"/o?uploadType=media&name="+url.QueryEscape(name), http.Header{"Content-Type": {"text/plain"}}, []byte(leftover))
