@@ -120,7 +120,6 @@ func (q *request) listObjects() error {
 	}
 	l.contents(d, p, owner)
 	l.prefixes(d, p)
-	q.w.Header().Set("X-Amz-Bucket-Region", q.Region)
 	return q.send(d)
 }
 
@@ -157,7 +156,6 @@ func (q *request) listObjectsV2() error {
 	}
 	l.contents(d, p, owner)
 	l.prefixes(d, p)
-	q.w.Header().Set("X-Amz-Bucket-Region", q.Region)
 	return q.send(d)
 }
 
