@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// Queues are the queues that S3 can send messages to.
+type Queues interface {
+	// Refusal returns the reason why S3 cannot send messages about a bucket to the queue with an ARN, or "".
+	Refusal(arn, bucketARN string) string
+	// Send adds a message to the queue.
+	Send(arn, bucketARN string, body []byte) error
+}
+
+// Options are the arguments of New.
+type Options struct {
+	Queues Queues
+	// Webhooks receive the messages for queues with their names; nil means none.
+	Webhooks *Webhooks
+	// ARNPrefix is the part of a queue's ARN before the name.
+	ARNPrefix string
+	// OnEvent is called for each event; nil means not at all.
+	OnEvent func(Event)
+	Log     *slog.Logger
+}
+
+// Hub delivers the events of one server.
+type Hub struct {
+	Options
+
+	// turns serialize the writes of a key, so that its messages have the order of the writes.
+	turns [64]sync.Mutex
+	seed  maphash.Seed
+	count atomic.Uint32
+	last  atomic.Int64
+
+	mu     sync.RWMutex
+	parsed map[string]parsed
+}
+
+// parsed is the configuration of a bucket with the document that it was read from.
+type parsed struct {
+	raw    []byte
+	config *Configuration
+}
+
+// maxParsed is the maximum number of parsed configurations. After that, the cache is emptied.
+const maxParsed = 4096
+
+// New returns a hub.
+func New(o Options) *Hub {
+	return &Hub{Options: o, seed: maphash.MakeSeed(), parsed: map[string]parsed{}}
+}
+
+// Turn waits for the end of other writes of the key, and returns the function that ends this write.
+func (h *Hub) Turn(bucket, key string) (end func()) {
+	turn := &h.turns[maphash.String(h.seed, bucket+"/"+key)%uint64(len(h.turns))]
+	turn.Lock()
+	return turn.Unlock
+}
+
+// Sequencer returns a value that is greater than all earlier ones. It contains the time, so that this is also true for
+// the values of an earlier process, and has the 18 hexadecimal digits of S3's sequencers.
+func (h *Hub) Sequencer(now time.Time) string {
+	for {
+		last := h.last.Load()
+		if second := now.Unix(); second > last {
+			if !h.last.CompareAndSwap(last, second) {
+				continue
+			}
+			last = second
+		}
+		return fmt.Sprintf("00%08X%08X", uint32(last), h.count.Add(1))
+	}
+}
+
+// Check returns S3's error if destinations of a configuration do not exist or do not accept messages from S3.
+func (h *Hub) Check(c *Configuration, bucketARN string) error {
+	var reasons []awserr.Field
+	for _, arn := range c.destinations() {
+		if h.webhook(arn) != "" {
+			continue
+		}
+		if why := h.Queues.Refusal(arn, bucketARN); why != "" {
+			reasons = append(reasons, awserr.Field{Name: arn, Value: why})
+		}
+	}
+	return missing(reasons)
+}
+
+// webhook returns the name of the webhook that replaces a queue, or "" if there is none.
+func (h *Hub) webhook(arn string) string {
+	if name, ok := strings.CutPrefix(arn, h.ARNPrefix); ok && h.Webhooks.has(name) {
+		return name
+	}
+	return ""
+}
+
+// Test sends s3:TestEvent to all destinations of a configuration.
+func (h *Hub) Test(c *Configuration, bucket string, now time.Time, o Origin) {
+	for _, arn := range c.destinations() {
+		h.send(arn, "s3:TestEvent of bucket "+bucket, o.BucketARN, testMessage(bucket, now, o))
+	}
+}
+
+// Publish sends an event to the destinations in the configuration document raw.
+func (h *Hub) Publish(raw []byte, e Event, o Origin) {
+	c, err := h.parse(e.Bucket, raw)
+	if err != nil {
+		h.Log.Error("The notification configuration cannot be read and the event is lost. Store the configuration again.", "bucket", e.Bucket, "key", e.Key, "event", e.Name, "err", err)
+		return
+	}
+	for i := range c.Queues {
+		if r := &c.Queues[i]; r.matches(e.Name, e.Key) {
+			h.send(r.Queue, e.Name+" of "+e.Bucket+"/"+e.Key, o.BucketARN, message(e, o, r.ID))
+		}
+	}
+}
+
+func (h *Hub) send(arn, subject, bucketARN string, body []byte) {
+	if name := h.webhook(arn); name != "" {
+		h.Webhooks.send(name, subject, body)
+		return
+	}
+	if err := h.Queues.Send(arn, bucketARN, body); err != nil {
+		h.Log.Error("The event is lost, because the queue does not accept it. Check the queue and its policy.", "queue", arn, "event", subject, "err", err)
+	}
+}
+
+// parse parses the configuration of a bucket, unless the document is the one that was parsed last.
+func (h *Hub) parse(bucket string, raw []byte) (*Configuration, error) {
+	h.mu.RLock()
+	known, ok := h.parsed[bucket]
+	h.mu.RUnlock()
+	if ok && bytes.Equal(known.raw, raw) {
+		return known.config, nil
+	}
+	c := &Configuration{}
+	if err := xml.Unmarshal(raw, c); err != nil {
+		return nil, fmt.Errorf("parse the notification configuration of bucket %s: %w", bucket, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.parsed) >= maxParsed {
+		clear(h.parsed)
+	}
+	h.parsed[bucket] = parsed{raw, c}
+	return c, nil
+}
