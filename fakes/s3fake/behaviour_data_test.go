@@ -206,6 +206,7 @@ func unconfiguredOperations() map[string]operation {
 		"GetBucketAccelerateConfiguration":   {method: "GET", path: "/docs?accelerate", actions: "s3:GetAccelerateConfiguration", status: 200},
 		"GetBucketLogging":                   {method: "GET", path: "/docs?logging", actions: "s3:GetBucketLogging", status: 200},
 		"GetBucketNotificationConfiguration": {method: "GET", path: "/docs?notification", actions: "s3:GetBucketNotification", status: 200},
+		"PutBucketNotificationConfiguration": {method: "PUT", path: "/docs?notification", body: "<NotificationConfiguration/>", actions: "s3:PutBucketNotification", status: 200},
 		"GetBucketRequestPayment":            {method: "GET", path: "/docs?requestPayment", actions: "s3:GetBucketRequestPayment", status: 200},
 		"GetBucketReplication":               {method: "GET", path: "/docs?replication", actions: "s3:GetReplicationConfiguration", status: 404, code: "ReplicationConfigurationNotFoundError"},
 		"GetBucketWebsite":                   {method: "GET", path: "/docs?website", actions: "s3:GetBucketWebsite", status: 404, code: "NoSuchWebsiteConfiguration"},

@@ -167,10 +167,11 @@ func TestBehaviour(t *testing.T) {
 }
 
 // elsewhere are the operations that authenticate by something else than a signature and have tests of their own:
-// TestPostObject, TestWebIdentity and TestPodIdentity.
+// TestPostObject, TestWebIdentity and TestPodIdentity. TestQueuesAreProtected has those of SQS, whose errors are JSON.
 var elsewhere = []string{
 	"PostObject", "sts:AssumeRoleWithWebIdentity", "eks-auth:AssumeRoleForPodIdentity", "eks:CreatePodIdentityAssociation",
 	"eks:DeletePodIdentityAssociation", "eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations",
+	"sqs:CreateQueue", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage",
 }
 
 func errorCode(body []byte) string {

@@ -5,8 +5,11 @@ package s3fake
 import (
 	"cmp"
 	"crypto/tls"
+	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 )
 
 // Options configure a Server. The zero value is a usable in-memory server.
@@ -49,8 +52,18 @@ type Options struct {
 	// Past keeps earlier states (at least the last 1000 changes). A fault rule with the effect stale makes reads return
 	// them.
 	Past bool
+	// Webhooks maps names of queues to URLs. The server sends the event notifications for such a queue to the URL with
+	// POST; the queue does not have to exist.
+	Webhooks map[string]string
+	// OnEvent is called for each event of each bucket, also if its notifications are not configured. It is called after
+	// the change and before the response, by the goroutine of the request. It may call the server.
+	OnEvent func(Event)
+	// Log receives the events that cannot be delivered. Default slog.Default().
+	Log *slog.Logger
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
+
+	webhooks *notify.Webhooks
 }
 
 // Quirks configures deviations from AWS that S3-compatible stores have.
@@ -92,6 +105,9 @@ func (o Options) withDefaults() Options {
 	o.BodyThreshold = cmp.Or(o.BodyThreshold, 256<<10)
 	if o.Issuers == nil {
 		o.Issuers = http.DefaultClient
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	if o.Now == nil {
 		o.Now = time.Now

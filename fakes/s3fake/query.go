@@ -150,7 +150,7 @@ func (q *query) authenticate() error {
 	switch q.service {
 	case "sts":
 		region = ""
-	case "eks", "eks-auth":
+	case "eks", "eks-auth", "sqs":
 		region = s.options.Region
 	}
 	v := sigv4.Verifier{

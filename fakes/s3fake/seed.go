@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -137,5 +138,5 @@ func (s *state) importGuest(u ImportedUser) error {
 // Operations returns the names of all implemented operations. Those of S3 come first. Names of IAM, STS and EKS
 // operations have the form "service:Action".
 func (s *Server) Operations() []string {
-	return slices.Concat(s3api.Operations(), s.state().iam.Operations(), eksapi.Operations())
+	return slices.Concat(s3api.Operations(), s.state().iam.Operations(), eksapi.Operations(), sqsapi.Operations())
 }

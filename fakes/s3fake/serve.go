@@ -110,6 +110,9 @@ func (s *state) exchange(r *http.Request) exchange {
 	case "eks", "eks-auth":
 		return s.newEKS(r)
 	}
+	if isSQS(r) {
+		return s.newSQS(r)
+	}
 	if x, ok := newElsewhere(r); ok {
 		return x
 	}

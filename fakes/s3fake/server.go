@@ -27,7 +27,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -51,12 +53,17 @@ type state struct {
 	s3      *s3api.API
 	iam     *iamapi.API
 	eks     *eksapi.API
+	sqs     *sqsapi.API
 }
 
 // New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	err := s.held.Open(backing.Options{
+	var err error
+	if s.options.webhooks, err = notify.NewWebhooks(s.options.Webhooks, s.options.Log); err != nil {
+		return nil, err
+	}
+	err = s.held.Open(backing.Options{
 		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
 	}, s.options.load)
 	if err != nil {
@@ -74,6 +81,7 @@ func (s *Server) state() *state { return s.held.Load() }
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
+	s.options.webhooks.Reset()
 	return s.held.Reset()
 }
 
@@ -99,8 +107,11 @@ func (s *state) load() error {
 	if err != nil {
 		return fmt.Errorf("open the account: %w", err)
 	}
+	if s.sqs, err = sqsapi.New(sqsapi.Options{Account: s.account, Journal: s.backing.Journal, Region: o.Region, Now: o.Now}); err != nil {
+		return fmt.Errorf("open SQS: %w", err)
+	}
 	s.s3 = s3api.New(s3api.Options{
-		Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, RefuseVersion2: o.RefuseSignatureV2,
+		Store: s.store, Account: s.account, Events: s.newHub(), Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, RefuseVersion2: o.RefuseSignatureV2,
 		LocationOnly: o.Quirks.LocationOnly, NoBucketTags: o.Quirks.NoBucketTags, KMSKeys: o.KMSKeys, Now: o.Now,
 	})
 	tokens := &iamapi.TokenVerifier{Client: o.Issuers, Now: o.Now}
@@ -161,7 +172,11 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, closes open connections and releases all resources. Data in Options.Dir is kept.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
+func (s *Server) Close() error {
+	err := s.endpoint.Close()
+	s.options.webhooks.Close()
+	return errors.Join(err, s.held.Close())
+}
 
 // Calls returns all calls so far, including failed ones, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

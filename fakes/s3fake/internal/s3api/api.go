@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -28,6 +29,8 @@ import (
 type Options struct {
 	Store   *store.Store
 	Account *iam.Account
+	// Events delivers event notifications.
+	Events *notify.Hub
 	// Region is the region of requests that are not signed for another.
 	Region string
 	// Domains are the host names that can be prefixed with a bucket name. Requests to other hosts are path-style.
@@ -85,6 +88,8 @@ type request struct {
 	customer string
 	// form holds the fields of a browser upload.
 	form map[string]string
+	// events are those for the callback, until the end of the turn.
+	events []notify.Event
 	// done means that the response's status has been written, so an error can only close the connection.
 	done bool
 }

@@ -83,6 +83,9 @@ func configOperations() map[string]*operation {
 		"PUT bucket cors":    op("PutBucketCors", "s3:PutBucketCORS", (*request).putCORS),
 		"DELETE bucket cors": op("DeleteBucketCors", "s3:PutBucketCORS", removed(configCORS)),
 
+		"GET bucket notification": op("GetBucketNotificationConfiguration", "s3:GetBucketNotification", (*request).getNotification),
+		"PUT bucket notification": op("PutBucketNotificationConfiguration", "s3:PutBucketNotification", (*request).putNotification),
+
 		"GET bucket object-lock": op("GetObjectLockConfiguration", "s3:GetBucketObjectLockConfiguration", (*request).getLockConfig),
 		"PUT bucket object-lock": op("PutObjectLockConfiguration", "s3:PutBucketObjectLockConfiguration", (*request).putLockConfig),
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -192,7 +193,7 @@ func (q *request) copyObject() error {
 	if err != nil {
 		return err
 	}
-	stored, err := q.keep(got, attrs, guard)
+	stored, err := q.keep(notify.CreatedCopy, got, attrs, guard)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -352,6 +353,16 @@ func (q *request) completeUpload() error {
 	if v, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(v, body.Part) {
 		return q.respondComplete(v)
 	}
+	v, err := q.complete(guard, body.Part)
+	if err != nil {
+		return err
+	}
+	return q.respondComplete(v)
+}
+
+// complete joins the parts to an object and announces it.
+func (q *request) complete(guard func(*store.Version) error, parts []completePart) (*store.Version, error) {
+	defer q.turn(q.key)()
 	overtaken := false
 	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
 		overtaken = u.Overtaken
@@ -364,7 +375,7 @@ func (q *request) completeUpload() error {
 				return store.Version{}, err
 			}
 		}
-		return q.assemble(u, body.Part)
+		return q.assemble(u, parts)
 	}, q.putGuard(func(current *store.Version) error {
 		if guard == nil {
 			return nil
@@ -374,10 +385,10 @@ func (q *request) completeUpload() error {
 		}
 		return q.overtaken()
 	}))
-	if err != nil {
-		return err
+	if err == nil {
+		q.announce(notify.CreatedComplete, q.key, v)
 	}
-	return q.respondComplete(v)
+	return v, err
 }
 
 // overtaken is the error of a conditional completion whose condition holds, but whose key was written or deleted since

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -68,7 +69,7 @@ func (q *request) putObject() error {
 	if err != nil {
 		return err
 	}
-	v, err := q.keep(got, attrs, guard)
+	v, err := q.keep(notify.CreatedPut, got, attrs, guard)
 	if err != nil {
 		return err
 	}
@@ -93,16 +94,19 @@ func (q *request) requireUploadChecksum(kind string, lock store.Lock) error {
 	return nil
 }
 
-// keep stores a received body as the newest version.
-func (q *request) keep(got received, attrs store.Attributes, guard func(*store.Version) error) (*store.Version, error) {
+// keep stores a received body as the newest version. event is its notification.
+func (q *request) keep(event string, got received, attrs store.Attributes, guard func(*store.Version) error) (*store.Version, error) {
+	defer q.turn(q.key)()
 	v, err := q.Store.Put(store.Version{
 		Attributes: attrs, Bucket: q.bucket, Key: q.key, Size: got.size, ETag: etagOf(got.etag, attrs.Encryption),
 		Segments: got.segments, Checksum: got.checksum,
 	}, q.putGuard(guard))
 	if err != nil {
 		q.Store.Discard(got.segments)
+		return v, err
 	}
-	return v, err
+	q.announce(event, q.key, v)
+	return v, nil
 }
 
 // etagOf is the MD5 of the body, or another value if a KMS key or a customer's key encrypts it.
@@ -204,6 +208,7 @@ func (q *request) deleteObject() error {
 // remove deletes a key or one of its versions, unless a lock or a condition protects it. etag is If-Match, "" for
 // none.
 func (q *request) remove(key, version, etag string) (store.Deleted, error) {
+	defer q.turn(key)()
 	d, err := q.Store.Delete(q.bucket, key, version, func(b store.Bucket, v *store.Version) error {
 		if etag != "" {
 			switch {
@@ -220,6 +225,9 @@ func (q *request) remove(key, version, etag string) (store.Deleted, error) {
 	})
 	if errors.Is(err, store.ErrNoVersion) {
 		return store.Deleted{}, nil
+	}
+	if err == nil {
+		q.announceRemoval(key, d)
 	}
 	return d, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
 	"github.com/cooper-cosi/cooper/fakes/internal/postform"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -120,7 +121,7 @@ func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error
 		q.Store.Discard(got.segments)
 		return err
 	}
-	v, err := q.keep(got, attrs, nil)
+	v, err := q.keep(notify.CreatedPost, got, attrs, nil)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func nothing(*request) ([]permission, error) { return nil, nil }
 
 // unserved are the sub-resources of Amazon S3 that this fake does not implement at all.
 var unserved = []string{
-	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
+	"accelerate", "analytics", "inventory", "logging", "metrics", "replication", "requestPayment", "website",
 	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
 	"metadataAnnotationTable", "annotation", "session", "torrent", "restore", "select", "renameObject", "append",
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -102,14 +103,16 @@ func (q *request) putObjectTagging() error {
 	if err != nil {
 		return err
 	}
-	return q.statusUnless(q.retag(storeTags(tags)), http.StatusOK)
+	return q.statusUnless(q.retag(notify.TaggingPut, storeTags(tags)), http.StatusOK)
 }
 
 func (q *request) deleteObjectTagging() error {
-	return q.statusUnless(q.retag(nil), http.StatusNoContent)
+	return q.statusUnless(q.retag(notify.TaggingDelete, nil), http.StatusNoContent)
 }
 
-func (q *request) retag(tags []store.Tag) error {
+// retag replaces the tags of the object. event is the notification.
+func (q *request) retag(event string, tags []store.Tag) error {
+	defer q.turn(q.key)()
 	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
 		v.Tags = tags
 		return q.marked(v)
@@ -120,6 +123,7 @@ func (q *request) retag(tags []store.Tag) error {
 		}
 		return err
 	}
+	q.announce(event, q.key, v)
 	q.versionHeader(v)
 	return nil
 }

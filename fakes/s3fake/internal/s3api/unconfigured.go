@@ -32,7 +32,6 @@ func unconfigured() map[string]*operation {
 	}{
 		{"accelerate", "GetBucketAccelerateConfiguration", "s3:GetAccelerateConfiguration", empty("AccelerateConfiguration")},
 		{"logging", "GetBucketLogging", "s3:GetBucketLogging", empty("BucketLoggingStatus")},
-		{"notification", "GetBucketNotificationConfiguration", "s3:GetBucketNotification", empty("NotificationConfiguration")},
 		{"requestPayment", "GetBucketRequestPayment", "s3:GetBucketRequestPayment", payer},
 		{
 			"website", "GetBucketWebsite", "s3:GetBucketWebsite",

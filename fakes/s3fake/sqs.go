@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
+)
+
+// sqsExchange is a call to SQS.
+type sqsExchange struct {
+	*query
+
+	call sqsapi.Call
+}
+
+// isSQS reports whether a request is for SQS, by its signature or, without one, by its header.
+func isSQS(r *http.Request) bool {
+	return sigv4.ServiceOf(r) == "sqs" || sqsapi.IsTarget(r.Header.Get("X-Amz-Target"))
+}
+
+func (s *state) newSQS(r *http.Request) *sqsExchange {
+	q := &query{server: s, r: r, service: "sqs"}
+	x := &sqsExchange{query: q}
+	var body []byte
+	target := r.Header.Get("X-Amz-Target")
+	if sqsapi.IsTarget(target) {
+		body, q.bodyHash, q.err = readAll(r)
+	} else {
+		q.form, q.bodyHash, q.err = readForm(r)
+	}
+	call, err := sqsapi.Parse(target, q.form, body)
+	x.call = call
+	if q.err == nil {
+		q.err = single(r, q.form)
+	}
+	if q.err == nil {
+		q.err = err
+	}
+	q.form = nil // only of IAM's conditions
+	return x
+}
+
+func (x *sqsExchange) describe() description {
+	in := x.call.Input
+	d := description{operation: "sqs:" + x.call.Action, accessKeyID: x.keyID, resource: in.QueueName}
+	if d.resource == "" {
+		d.resource = in.QueueURL[strings.LastIndexByte(in.QueueURL, '/')+1:]
+	}
+	if x.principal != nil {
+		d.principal = x.principal.ARN
+	}
+	return d
+}
+
+func (x *sqsExchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+	body, kind, err := x.response(requestID)
+	if err != nil {
+		e := awserr.From(err)
+		x.fail(w, requestID, e)
+		return e
+	}
+	w.Header().Set("X-Amzn-Requestid", requestID)
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // fails only if the client has disconnected
+	return nil
+}
+
+func (x *sqsExchange) response(requestID string) (body []byte, contentType string, err error) {
+	if err := x.authenticate(); err != nil {
+		return nil, "", err
+	}
+	if x.err != nil {
+		return nil, "", x.err
+	}
+	base := "http://" + x.r.Host
+	if x.r.TLS != nil {
+		base = "https://" + x.r.Host
+	}
+	result, err := x.server.sqs.Serve(x.r.Context(), sqsapi.Request{Call: x.call, Principal: *x.principal, Context: x.conditions(), Base: base})
+	if err != nil {
+		return nil, "", err
+	}
+	return x.call.Encode(result, requestID)
+}
+
+func (x *sqsExchange) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+	w.Header().Set("X-Amzn-Requestid", requestID)
+	x.call.WriteError(w, e, requestID)
+}
