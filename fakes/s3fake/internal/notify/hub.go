@@ -3,7 +3,6 @@
 package notify
 
 import (
-	"bytes"
 	"encoding/xml"
 	"fmt"
 	"hash/maphash"
@@ -43,25 +42,14 @@ type Hub struct {
 	// turns serialize the writes of a key, so that its messages have the order of the writes.
 	turns [64]sync.Mutex
 	seed  maphash.Seed
-	count atomic.Uint32
-	last  atomic.Int64
-
-	mu     sync.RWMutex
-	parsed map[string]parsed
+	count atomic.Uint64
 }
-
-// parsed is the configuration of a bucket with the document that it was read from.
-type parsed struct {
-	raw    []byte
-	config *Configuration
-}
-
-// maxParsed is the maximum number of parsed configurations. After that, the cache is emptied.
-const maxParsed = 4096
 
 // New returns a hub.
 func New(o Options) *Hub {
-	return &Hub{Options: o, seed: maphash.MakeSeed(), parsed: map[string]parsed{}}
+	h := &Hub{Options: o, seed: maphash.MakeSeed()}
+	h.count.Store(uint64(time.Now().Unix()) << 32)
+	return h
 }
 
 // Turn waits for the end of other writes of the key, and returns the function that ends this write.
@@ -71,20 +59,9 @@ func (h *Hub) Turn(bucket, key string) (end func()) {
 	return turn.Unlock
 }
 
-// Sequencer returns a value that is greater than all earlier ones. It contains the time, so that this is also true for
-// the values of an earlier process, and has the 18 hexadecimal digits of S3's sequencers.
-func (h *Hub) Sequencer(now time.Time) string {
-	for {
-		last := h.last.Load()
-		if second := now.Unix(); second > last {
-			if !h.last.CompareAndSwap(last, second) {
-				continue
-			}
-			last = second
-		}
-		return fmt.Sprintf("00%08X%08X", uint32(last), h.count.Add(1))
-	}
-}
+// Sequencer returns a value that is greater than all earlier ones, also those of an earlier process: it starts with the
+// time at which this one began. It has the 18 hexadecimal digits of S3's sequencers.
+func (h *Hub) Sequencer() string { return fmt.Sprintf("%018X", h.count.Add(1)) }
 
 // Check returns S3's error if destinations of a configuration do not exist or do not accept messages from S3.
 func (h *Hub) Check(c *Configuration, bucketARN string) error {
@@ -117,9 +94,9 @@ func (h *Hub) Test(c *Configuration, bucket string, now time.Time, o Origin) {
 
 // Publish sends an event to the destinations in the configuration document raw.
 func (h *Hub) Publish(raw []byte, e Event, o Origin) {
-	c, err := h.parse(e.Bucket, raw)
-	if err != nil {
-		h.Log.Error("The notification configuration cannot be read and the event is lost. Store the configuration again.", "bucket", e.Bucket, "key", e.Key, "event", e.Name, "err", err)
+	c := &Configuration{}
+	if err := xml.Unmarshal(raw, c); err != nil {
+		h.Log.Error("The event is lost, because the notification configuration cannot be read. Store it again.", "bucket", e.Bucket, "key", e.Key, "event", e.Name, "err", err)
 		return
 	}
 	for i := range c.Queues {
@@ -137,25 +114,4 @@ func (h *Hub) send(arn, subject, bucketARN string, body []byte) {
 	if err := h.Queues.Send(arn, bucketARN, body); err != nil {
 		h.Log.Error("The event is lost, because the queue does not accept it. Check the queue and its policy.", "queue", arn, "event", subject, "err", err)
 	}
-}
-
-// parse parses the configuration of a bucket, unless the document is the one that was parsed last.
-func (h *Hub) parse(bucket string, raw []byte) (*Configuration, error) {
-	h.mu.RLock()
-	known, ok := h.parsed[bucket]
-	h.mu.RUnlock()
-	if ok && bytes.Equal(known.raw, raw) {
-		return known.config, nil
-	}
-	c := &Configuration{}
-	if err := xml.Unmarshal(raw, c); err != nil {
-		return nil, fmt.Errorf("parse the notification configuration of bucket %s: %w", bucket, err)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.parsed) >= maxParsed {
-		clear(h.parsed)
-	}
-	h.parsed[bucket] = parsed{raw, c}
-	return c, nil
 }

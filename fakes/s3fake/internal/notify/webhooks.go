@@ -14,12 +14,10 @@ import (
 	"time"
 )
 
-// Limits of the delivery to one webhook.
+// Limits of the delivery to one webhook: the messages that wait, the requests for one message, and the waits between
+// them, which double and are about 20 seconds in total.
 const (
-	// maxPending is the maximum number of messages that wait for delivery.
-	maxPending = 10000
-	// maxAttempts is the number of requests for one message. The waits between them double from firstWait to
-	// longestWait, about 20 seconds in total.
+	maxPending  = 10000
 	maxAttempts = 10
 	firstWait   = 100 * time.Millisecond
 	longestWait = 5 * time.Second
@@ -34,10 +32,9 @@ type Webhooks struct {
 
 	mu      sync.Mutex
 	pending map[string]chan delivery
-	stop    context.CancelFunc
-	running context.Context //nolint:containedctx // ends the senders of this struct
 	senders sync.WaitGroup
-	closed  bool
+	running context.Context //nolint:containedctx // ends the senders; nil after Close
+	stop    context.CancelFunc
 }
 
 // delivery is a message with a description of its event for the log.
@@ -49,6 +46,7 @@ type delivery struct {
 // NewWebhooks returns webhooks for the URLs by name.
 func NewWebhooks(urls map[string]string, log *slog.Logger) (*Webhooks, error) {
 	w := &Webhooks{urls: map[string]*url.URL{}, log: log, client: &http.Client{Timeout: timeout, Transport: &http.Transport{}}, pending: map[string]chan delivery{}}
+	w.running, w.stop = context.WithCancel(context.Background())
 	for name, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -56,7 +54,6 @@ func NewWebhooks(urls map[string]string, log *slog.Logger) (*Webhooks, error) {
 		}
 		w.urls[name] = u
 	}
-	w.running, w.stop = context.WithCancel(context.Background())
 	return w, nil
 }
 
@@ -66,7 +63,7 @@ func (w *Webhooks) has(name string) bool { return w != nil && w.urls[name] != ni
 func (w *Webhooks) send(name, subject string, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.running == nil {
 		return
 	}
 	line := w.pending[name]
@@ -87,24 +84,20 @@ func (w *Webhooks) send(name, subject string, body []byte) {
 func (w *Webhooks) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.end()
+	w.stop()
+	w.senders.Wait()
+	clear(w.pending)
+	w.client.CloseIdleConnections()
 	w.running, w.stop = context.WithCancel(context.Background())
 }
 
 // Close ends all deliveries.
 func (w *Webhooks) Close() {
+	w.Reset()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closed = true
-	w.end()
-	w.client.CloseIdleConnections()
-}
-
-// end stops the senders and waits for them.
-func (w *Webhooks) end() {
 	w.stop()
-	w.senders.Wait()
-	clear(w.pending)
+	w.running = nil
 }
 
 func (w *Webhooks) deliver(ctx context.Context, name string, line <-chan delivery) {
@@ -113,7 +106,7 @@ func (w *Webhooks) deliver(ctx context.Context, name string, line <-chan deliver
 		case <-ctx.Done():
 			return
 		case d := <-line:
-			if err := w.try(ctx, name, d); err != nil && ctx.Err() == nil {
+			if err := w.try(ctx, w.urls[name].String(), d.body); err != nil && ctx.Err() == nil {
 				w.log.Error("The event is lost, because the webhook failed repeatedly. Check that the receiver responds to POST with a status of 200 to 299.",
 					"webhook", name, "url", w.urls[name].Redacted(), "event", d.subject, "attempts", maxAttempts, "err", err)
 			}
@@ -122,23 +115,22 @@ func (w *Webhooks) deliver(ctx context.Context, name string, line <-chan deliver
 }
 
 // try posts a message until the receiver accepts it, at most maxAttempts times.
-func (w *Webhooks) try(ctx context.Context, name string, d delivery) error {
-	var err error
-	for attempt := range maxAttempts {
-		if attempt > 0 {
-			wait := time.NewTimer(min(firstWait<<(attempt-1), longestWait))
-			select {
-			case <-ctx.Done():
-				wait.Stop()
-				return ctx.Err()
-			case <-wait.C:
-			}
+func (w *Webhooks) try(ctx context.Context, to string, body []byte) error {
+	wait := firstWait
+	for attempt := 1; ; attempt++ {
+		err := w.post(ctx, to, body)
+		if err == nil || attempt == maxAttempts {
+			return err
 		}
-		if err = w.post(ctx, w.urls[name].String(), d.body); err == nil {
-			return nil
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
 		}
+		wait = min(2*wait, longestWait)
 	}
-	return err
 }
 
 func (w *Webhooks) post(ctx context.Context, to string, body []byte) error {

@@ -65,7 +65,7 @@ var inputs = map[string]accept.Inputs{
 	"PutBucketPolicy":                 {Headers: ofDocument.Headers.With("x-amz-confirm-remove-self-bucket-access")},
 	"PutObjectLockConfiguration":      {Headers: payerHeaders.And(bodyHeaders)},
 
-	"PutBucketNotificationConfiguration": {Headers: ofDocument.Headers.With("x-amz-skip-destination-validation")},
+	"PutBucketNotificationConfiguration": {Headers: ownerHeaders.With("x-amz-skip-destination-validation")},
 
 	"CreateBucket":         {Headers: bucketGrants.With("x-amz-bucket-namespace", "x-amz-bucket-object-lock-enabled", "x-amz-object-ownership")},
 	"ListBuckets":          {Query: accept.Names("bucket-region", "continuation-token", "max-buckets", "prefix")},

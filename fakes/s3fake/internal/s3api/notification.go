@@ -94,7 +94,7 @@ func (q *request) announce(name, key string, v *store.Version) {
 		e.ETag, e.Size = v.ETag, v.Size
 	}
 	if name != notify.TaggingPut && name != notify.TaggingDelete {
-		e.Sequencer = q.Events.Sequencer(e.Time)
+		e.Sequencer = q.Events.Sequencer()
 	}
 	if raw := q.state.Config[configNotification]; raw != nil {
 		q.Events.Publish(raw, e, q.origin())

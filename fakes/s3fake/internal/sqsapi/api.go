@@ -8,7 +8,7 @@ package sqsapi
 
 import (
 	"context"
-	"net/http"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -67,19 +66,11 @@ func Operations() []string {
 	return []string{"sqs:CreateQueue", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
 }
 
-// unserved are the other operations of SQS.
-var unserved = strings.Fields(`AddPermission CancelMessageMoveTask ChangeMessageVisibility ChangeMessageVisibilityBatch DeleteMessageBatch DeleteQueue
-	ListDeadLetterSourceQueues ListMessageMoveTasks ListQueueTags ListQueues PurgeQueue RemovePermission SendMessage SendMessageBatch
-	SetQueueAttributes StartMessageMoveTask TagQueue UntagQueue`)
-
 // Serve handles one request and returns the result, which Call.Encode encodes.
 func (a *API) Serve(ctx context.Context, r Request) (any, error) {
 	run := a.operations()[r.Action]
-	switch {
-	case slices.Contains(unserved, r.Action):
-		return nil, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not supported by this fake.", r.Action)
-	case run == nil:
-		return nil, refused(errInvalidAction, "The action %s is not valid for this endpoint.", r.Action)
+	if run == nil {
+		return nil, unserved("%s is not supported by this fake.", r.Action)
 	}
 	name, err := a.name(r.Input)
 	if err != nil {
@@ -139,7 +130,7 @@ var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 func checkName(name string) error {
 	switch {
 	case strings.HasSuffix(name, ".fifo"):
-		return awserr.New(http.StatusNotImplemented, "NotImplemented", "FIFO queues are not supported by this fake. S3 does not send notifications to them.")
+		return unserved("FIFO queues are not supported by this fake. S3 does not send notifications to them.")
 	case !queueName.MatchString(name):
 		return refused(errInvalidValue, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
@@ -157,30 +148,22 @@ var attributes = map[string]setting{
 	"ReceiveMessageWaitTimeSeconds": {"0", 0, 20}, "VisibilityTimeout": {"30", 0, 43200}, "Policy": {},
 }
 
-// unservedAttributes are the other attributes of SQS that clients can set.
-var unservedAttributes = []string{
-	"RedrivePolicy", "RedriveAllowPolicy", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled", "FifoQueue", "ContentBasedDeduplication",
-	"DeduplicationScope", "FifoThroughputLimit",
-}
-
 func checkAttributes(values map[string]string) error {
 	for name, v := range values {
 		s, ok := attributes[name]
 		n, err := strconv.Atoi(v)
 		switch {
-		case slices.Contains(unservedAttributes, name):
-			return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The attribute %s is not supported by this fake.", name)
 		case !ok:
-			return refused(errAttributeName, "Unknown Attribute %s.", name)
+			return unserved("The attribute %s is not supported by this fake.", name)
+		case name == "Policy" && v != "":
+			_, err = iampolicy.ParseQueue(v)
 		case name == "Policy":
-			if v == "" {
-				continue
-			}
-			if _, err := iampolicy.ParseQueue(v); err != nil {
-				return refused(errAttributeValue, "Invalid value for the parameter Policy. (%s)", err)
-			}
-		case err != nil || n < s.min || n > s.max:
-			return refused(errAttributeValue, "Invalid value for the parameter %s.", name)
+			err = nil
+		case n < s.min || n > s.max:
+			err = fmt.Errorf("must be between %d and %d", s.min, s.max)
+		}
+		if err != nil {
+			return refused(errAttributeValue, "Invalid value for the parameter %s. (%s)", name, err)
 		}
 	}
 	return nil
@@ -246,7 +229,7 @@ func (a *API) queueAttributes(_ context.Context, r Request, name string) (any, e
 			return attributesResult{all}, nil
 		case ok:
 			out[name] = v
-		case name != "Policy" && !slices.Contains(unservedAttributes, name):
+		case name != "Policy":
 			return nil, refused(errAttributeName, "Unknown Attribute %s.", name)
 		}
 	}
@@ -255,10 +238,10 @@ func (a *API) queueAttributes(_ context.Context, r Request, name string) (any, e
 
 // number returns an optional parameter, which must be in a range.
 func number(name string, v *int, initial, least, most int) (int, error) {
-	if v == nil {
+	switch {
+	case v == nil:
 		return initial, nil
-	}
-	if *v < least || *v > most {
+	case *v < least || *v > most:
 		return 0, refused(errInvalidValue, "Value %d for parameter %s is invalid. Reason: Must be >= %d and <= %d, if provided.", *v, name, least, most)
 	}
 	return *v, nil
@@ -278,8 +261,8 @@ func (a *API) deleteMessage(_ context.Context, r Request, name string) (any, err
 	if !ok {
 		return nil, refused(errHandle, "The input receipt handle %q is not a valid receipt handle.", r.Input.ReceiptHandle)
 	}
-	if e := q.byID[id]; e != nil {
-		q.remove(e)
+	if i := slices.IndexFunc(q.messages, func(m *message) bool { return m.id == id }); i >= 0 {
+		q.messages = slices.Delete(q.messages, i, i+1)
 	}
 	return nil, nil
 }

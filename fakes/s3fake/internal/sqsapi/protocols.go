@@ -4,6 +4,7 @@ package sqsapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -22,7 +23,6 @@ var (
 	errNoQueue        = awserr.New(http.StatusBadRequest, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 	errQueueExists    = awserr.New(http.StatusBadRequest, "QueueAlreadyExists", "")
 	errDenied         = awserr.New(http.StatusForbidden, "AccessDenied", "")
-	errInvalidAction  = awserr.New(http.StatusBadRequest, "InvalidAction", "")
 	errInvalidValue   = awserr.New(http.StatusBadRequest, "InvalidParameterValue", "")
 	errMissing        = awserr.New(http.StatusBadRequest, "MissingParameter", "")
 	errAttributeName  = awserr.New(http.StatusBadRequest, "InvalidAttributeName", "")
@@ -34,13 +34,18 @@ var (
 // shapes are the names of errors in the JSON protocol that differ from their codes.
 var shapes = map[string]string{
 	errNoQueue.Code: "com.amazonaws.sqs#QueueDoesNotExist", errQueueExists.Code: "com.amazonaws.sqs#QueueNameExists",
-	errDenied.Code: "com.amazon.coral.service#AccessDeniedException", errInvalidAction.Code: "com.amazon.coral.service#UnknownOperationException",
+	errDenied.Code:       "com.amazon.coral.service#AccessDeniedException",
 	errInvalidValue.Code: "com.amazon.coral.service#InvalidParameterValueException", errMissing.Code: "com.amazonaws.sqs#MissingRequiredParameterException",
 }
 
 // refused returns an error like e with a message.
 func refused(e *awserr.Error, format string, args ...any) *awserr.Error {
 	return awserr.Newf(e.Status, e.Code, format, args...)
+}
+
+// unserved returns the error for a feature that the fake does not implement.
+func unserved(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusNotImplemented, "NotImplemented", format, args...)
 }
 
 // Input are the parameters of all supported operations.
@@ -75,16 +80,16 @@ func IsTarget(target string) bool { return strings.HasPrefix(target, targetPrefi
 
 // Parse reads a request: its header X-Amz-Target, or else its form in the Query protocol.
 func Parse(target string, form url.Values, body []byte) (Call, error) {
-	if action, ok := strings.CutPrefix(target, targetPrefix); ok {
-		c := Call{Action: action}
-		if slices.Contains(unserved, action) {
-			return c, nil // its parameters do not matter
-		}
-		return c, c.readJSON(body)
+	action, isJSON := strings.CutPrefix(target, targetPrefix)
+	c := Call{Action: action, query: !isJSON}
+	if !isJSON {
+		c.Action = form.Get("Action")
 	}
-	c := Call{Action: form.Get("Action"), query: true}
-	if slices.Contains(unserved, c.Action) {
+	switch {
+	case !slices.Contains(Operations(), "sqs:"+c.Action): // its parameters do not matter
 		return c, nil
+	case isJSON:
+		return c, c.readJSON(body)
 	}
 	return c, c.readForm(form)
 }
@@ -97,56 +102,44 @@ func (c *Call) readJSON(body []byte) error {
 		return nil
 	}
 	if _, field, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
-		return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s of %s is not supported by this fake.", field, c.Action)
+		return unserved("The parameter %s of %s is not supported by this fake.", field, c.Action)
 	}
 	return awserr.New(http.StatusBadRequest, "SerializationException", "The request body is not valid JSON for this operation.")
 }
 
-// readForm reads the parameters of the Query protocol. Elements of lists are numbered.
+// readForm reads the parameters of the Query protocol by translating them to JSON. Elements of lists are numbered.
 func (c *Call) readForm(form url.Values) error {
-	names, values := map[string]string{}, map[string]string{}
+	input, names, attributes := map[string]any{}, map[string]string{}, map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(form)) {
-		v := form.Get(key)
-		head, rest, _ := strings.Cut(key, ".")
-		switch head {
-		case "Action", "Version":
-		case "QueueName":
-			c.Input.QueueName = v
-		case "QueueUrl":
-			c.Input.QueueURL = v
-		case "QueueOwnerAWSAccountId":
-			c.Input.Owner = v
-		case "ReceiptHandle":
-			c.Input.ReceiptHandle = v
-		case "AttributeName", "MessageSystemAttributeName":
-			c.Input.AttributeNames = append(c.Input.AttributeNames, v)
-		case "MessageAttributeName":
-		case "Attribute":
-			if n, isName := strings.CutSuffix(rest, ".Name"); isName {
-				names[n] = v
-			} else {
-				values[strings.TrimSuffix(rest, ".Value")] = v
-			}
-		case "MaxNumberOfMessages", "VisibilityTimeout", "WaitTimeSeconds":
-			n, err := strconv.Atoi(v)
-			if err != nil {
-				return refused(errInvalidValue, "Value %s for parameter %s is invalid. Reason: Must be a number.", v, head)
-			}
-			*map[string]**int{"MaxNumberOfMessages": &c.Input.MaxNumberOfMessages, "VisibilityTimeout": &c.Input.VisibilityTimeout, "WaitTimeSeconds": &c.Input.WaitTimeSeconds}[head] = &n
+		head, index, numbered := strings.Cut(key, ".")
+		number, err := strconv.Atoi(form.Get(key))
+		switch name, isName := strings.CutSuffix(index, ".Name"); {
+		case head == "Action" || head == "Version" || strings.HasPrefix(head, "X-Amz-"):
+		case head == "Attribute" && isName:
+			names[name] = form.Get(key)
+		case head == "Attribute": // its name is before it
+			attributes[names[strings.TrimSuffix(index, ".Value")]] = form.Get(key)
+			input["Attributes"] = attributes
+		case numbered:
+			list, _ := input[head+"s"].([]string)
+			input[head+"s"] = append(list, form.Get(key))
+		case slices.Contains(numbers, head) && err != nil:
+			return refused(errInvalidValue, "Value %s for parameter %s is invalid. Reason: Must be a number.", form.Get(key), head)
+		case slices.Contains(numbers, head):
+			input[head] = number
 		default:
-			if !strings.HasPrefix(key, "X-Amz-") {
-				return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s of %s is not supported by this fake.", key, c.Action)
-			}
+			input[head] = form.Get(key)
 		}
 	}
-	for n, name := range names {
-		if c.Input.Attributes == nil {
-			c.Input.Attributes = map[string]string{}
-		}
-		c.Input.Attributes[name] = values[n]
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return fmt.Errorf("translate the parameters of %s: %w", c.Action, err)
 	}
-	return nil
+	return c.readJSON(raw)
 }
+
+// numbers are the parameters that are numbers.
+var numbers = []string{"MaxNumberOfMessages", "VisibilityTimeout", "WaitTimeSeconds"}
 
 // pairs are names with values. In XML each is an element with both.
 type pairs map[string]string
@@ -191,24 +184,18 @@ func (c Call) WriteError(w http.ResponseWriter, e *awserr.Error, requestID strin
 	if e.Status >= http.StatusInternalServerError {
 		fault = "Receiver"
 	}
-	var body []byte
 	if c.query {
 		w.Header().Set("Content-Type", "text/xml")
+		w.WriteHeader(e.Status)
 		text := struct{ Type, Code, Message, Detail string }{fault, e.Code, e.Message, ""}
-		var b bytes.Buffer
-		b.WriteString(xml.Header + `<ErrorResponse xmlns="` + namespace + `">`)
-		_ = xml.NewEncoder(&b).EncodeElement(text, xml.StartElement{Name: xml.Name{Local: "Error"}}) // a struct of strings
-		b.WriteString(`<RequestId>` + requestID + `</RequestId></ErrorResponse>`)
-		body = b.Bytes()
-	} else {
-		shape, ok := shapes[e.Code]
-		if !ok {
-			shape = "com.amazonaws.sqs#" + e.Code
-		}
-		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-		w.Header().Set("X-Amzn-Query-Error", e.Code+";"+fault)
-		body, _ = json.Marshal(map[string]string{"__type": shape, "message": e.Message}) // a map of strings
+		fmt.Fprintf(w, `%s<ErrorResponse xmlns="%s">`, xml.Header, namespace)
+		_ = xml.NewEncoder(w).EncodeElement(text, xml.StartElement{Name: xml.Name{Local: "Error"}}) // fails only if the client has disconnected
+		fmt.Fprintf(w, `<RequestId>%s</RequestId></ErrorResponse>`, requestID)
+		return
 	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("X-Amzn-Query-Error", e.Code+";"+fault)
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // fails only if the client has disconnected
+	shape := cmp.Or(shapes[e.Code], "com.amazonaws.sqs#"+e.Code)
+	_ = json.NewEncoder(w).Encode(map[string]string{"__type": shape, "message": e.Message}) // fails only if the client has disconnected
 }

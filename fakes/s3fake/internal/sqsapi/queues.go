@@ -3,7 +3,6 @@
 package sqsapi
 
 import (
-	"container/list"
 	"crypto/md5" //nolint:gosec // MD5OfBody is MD5 by definition
 	"crypto/rand"
 	"encoding/base64"
@@ -11,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,9 +40,8 @@ type queue struct {
 
 	arn    string
 	policy *iampolicy.Document
-	// messages are all messages, oldest first; byID finds one.
-	messages *list.List
-	byID     map[string]*list.Element
+	// messages are all messages, oldest first.
+	messages []*message
 	// arrived is closed and replaced when a message arrives.
 	arrived chan struct{}
 	// full is set after a message was discarded, until there is room again.
@@ -76,7 +75,7 @@ func (a *API) load(j journal.Journal) error {
 }
 
 func (a *API) add(d definition) error {
-	q := &queue{definition: d, arn: a.arn(d.Name), messages: list.New(), byID: map[string]*list.Element{}, arrived: make(chan struct{})}
+	q := &queue{definition: d, arn: a.arn(d.Name), arrived: make(chan struct{})}
 	if raw := d.Attributes["Policy"]; raw != "" {
 		var err error
 		if q.policy, err = iampolicy.ParseQueue(raw); err != nil {
@@ -159,7 +158,7 @@ func (a *API) Send(arn, bucketARN string, body []byte) error {
 	}
 	now := a.Now()
 	q.expire(now)
-	if q.messages.Len() >= maxMessages {
+	if len(q.messages) >= maxMessages {
 		if q.full {
 			return nil
 		}
@@ -167,8 +166,7 @@ func (a *API) Send(arn, bucketARN string, body []byte) error {
 		return fmt.Errorf("the queue has %d messages; further messages are discarded until messages are deleted", maxMessages)
 	}
 	q.full = false
-	m := &message{id: newID(), body: body, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)}
-	q.byID[m.id] = q.messages.PushBack(m)
+	q.messages = append(q.messages, &message{id: newID(), body: body, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
 	close(q.arrived)
 	q.arrived = make(chan struct{})
 	return nil
@@ -177,24 +175,24 @@ func (a *API) Send(arn, bucketARN string, body []byte) error {
 // expire removes the messages that are older than the retention period.
 func (q *queue) expire(now time.Time) {
 	oldest := now.Add(-time.Duration(q.attribute("MessageRetentionPeriod")) * time.Second)
-	for e := q.messages.Front(); e != nil && e.Value.(*message).sent.Before(oldest); e = q.messages.Front() { //nolint:forcetypeassert // only this file adds elements
-		q.remove(e)
+	kept := 0
+	for kept < len(q.messages) && q.messages[kept].sent.Before(oldest) {
+		kept++
 	}
+	q.messages = slices.Delete(q.messages, 0, kept)
 }
 
-func (q *queue) remove(e *list.Element) {
-	delete(q.byID, q.messages.Remove(e).(*message).id) //nolint:forcetypeassert // only this file adds elements
-}
-
-// take receives up to limit visible messages and hides them. If there are none, next is the time at which the next
-// message becomes visible, or zero.
-func (q *queue) take(now time.Time, limit int, hide time.Duration) (taken []message, next time.Time) {
+// take receives up to limit visible messages and hides them. If there are none, next is the time until the next message
+// becomes visible, or zero.
+func (q *queue) take(now time.Time, limit int, hide time.Duration) (taken []message, next time.Duration) {
 	q.expire(now)
-	for e := q.messages.Front(); e != nil && len(taken) < limit; e = e.Next() {
-		m := e.Value.(*message) //nolint:forcetypeassert // only this file adds elements
-		if m.visible.After(now) {
-			if next.IsZero() || m.visible.Before(next) {
-				next = m.visible
+	for _, m := range q.messages {
+		if len(taken) == limit {
+			break
+		}
+		if hidden := m.visible.Sub(now); hidden > 0 {
+			if next == 0 || hidden < next {
+				next = hidden
 			}
 			continue
 		}
@@ -211,8 +209,8 @@ func (q *queue) take(now time.Time, limit int, hide time.Duration) (taken []mess
 // counts returns the numbers of messages that are visible, in flight and delayed.
 func (q *queue) counts(now time.Time) (visible, inFlight, delayed int) {
 	q.expire(now)
-	for e := q.messages.Front(); e != nil; e = e.Next() {
-		switch m := e.Value.(*message); { //nolint:forcetypeassert // only this file adds elements
+	for _, m := range q.messages {
+		switch {
 		case !m.visible.After(now):
 			visible++
 		case m.received == 0:
@@ -254,11 +252,6 @@ func newID() string {
 func (a *API) Create(name string, values map[string]string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.create(name, values)
-}
-
-// create is Create under the lock.
-func (a *API) create(name string, values map[string]string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}

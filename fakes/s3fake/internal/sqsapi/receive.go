@@ -28,75 +28,57 @@ func (a *API) receive(ctx context.Context, r Request, name string) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range r.names() {
-		if n != "All" && !slices.Contains(messageAttributes, n) && !slices.Contains(unservedMessageAttributes, n) {
-			return nil, refused(errAttributeName, "Unknown Attribute %s.", n)
-		}
-	}
 	var end <-chan time.Time
 	for {
-		found, err := a.receiveNow(r, name, limit)
-		if err != nil {
-			return nil, err
-		}
-		if len(found.messages) > 0 || found.wait == 0 {
-			return r.shown(found.messages), nil
+		messages, wait, next, err := a.receiveNow(r, name, limit)
+		if err != nil || len(messages) > 0 || wait == 0 {
+			return r.shown(messages), err
 		}
 		if end == nil {
-			timer := time.NewTimer(found.wait)
-			defer timer.Stop()
-			end = timer.C
+			end = time.After(wait)
 		}
-		if !found.await(ctx, end) {
+		if !next.await(ctx, end) {
 			return receiveResult{}, nil
 		}
 	}
 }
 
-// found is the result of looking for messages once.
-type found struct {
-	messages []message
-	// wait is how long the caller wants to wait for a message. again is the time until the next hidden message becomes
-	// visible, or 0.
-	wait, again time.Duration
-	arrived     <-chan struct{}
-}
-
-// receiveNow looks for messages once.
-func (a *API) receiveNow(r Request, name string, limit int) (found, error) {
+// receiveNow looks for messages once. wait is how long the caller wants to wait for the first one.
+func (a *API) receiveNow(r Request, name string, limit int) (messages []message, wait time.Duration, next next, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.queues[name]
 	if q == nil {
-		return found{}, errNoQueue
+		return nil, 0, next, errNoQueue
 	}
-	wait, err := number("WaitTimeSeconds", r.Input.WaitTimeSeconds, q.attribute("ReceiveMessageWaitTimeSeconds"), 0, 20)
+	seconds, err := number("WaitTimeSeconds", r.Input.WaitTimeSeconds, q.attribute("ReceiveMessageWaitTimeSeconds"), 0, 20)
 	if err != nil {
-		return found{}, err
+		return nil, 0, next, err
 	}
 	hide, err := number("VisibilityTimeout", r.Input.VisibilityTimeout, q.attribute("VisibilityTimeout"), 0, 43200)
 	if err != nil {
-		return found{}, err
+		return nil, 0, next, err
 	}
-	now := a.Now()
-	messages, next := q.take(now, limit, time.Duration(hide)*time.Second)
-	f := found{messages: messages, wait: time.Duration(wait) * time.Second, arrived: q.arrived}
-	if !next.IsZero() {
-		f.again = next.Sub(now)
-	}
-	return f, nil
+	messages, next.again = q.take(a.Now(), limit, time.Duration(hide)*time.Second)
+	next.arrived = q.arrived
+	return messages, time.Duration(seconds) * time.Second, next, nil
 }
 
-// await waits until it is useful to look again. It returns false at the end of the time or of the request.
-func (f found) await(ctx context.Context, end <-chan time.Time) bool {
+// next is when it is useful to look again: when a message arrives, or when a hidden one becomes visible, if again is not
+// zero.
+type next struct {
+	arrived <-chan struct{}
+	again   time.Duration
+}
+
+// await returns false at the end of the time or of the request.
+func (n next) await(ctx context.Context, end <-chan time.Time) bool {
 	var again <-chan time.Time
-	if f.again > 0 {
-		timer := time.NewTimer(f.again)
-		defer timer.Stop()
-		again = timer.C
+	if n.again > 0 {
+		again = time.After(n.again)
 	}
 	select {
-	case <-f.arrived:
+	case <-n.arrived:
 		return true
 	case <-again:
 		return true
@@ -107,20 +89,10 @@ func (f found) await(ctx context.Context, end <-chan time.Time) bool {
 	}
 }
 
-var (
-	messageAttributes = []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"}
-	// unservedMessageAttributes are valid names of attributes that no message of the fake has.
-	unservedMessageAttributes = []string{"AWSTraceHeader", "DeadLetterQueueSourceArn", "MessageDeduplicationId", "MessageGroupId", "SequenceNumber"}
-)
-
-// names are the requested attributes of messages. The older parameter has the same meaning.
-func (r Request) names() []string {
-	return slices.Concat(r.Input.AttributeNames, r.Input.SystemAttributeNames)
-}
-
-// shown returns messages as the result.
+// shown returns messages as the result, with the requested attributes. The older parameter has the same meaning.
 func (r Request) shown(messages []message) receiveResult {
 	var out receiveResult
+	names := slices.Concat(r.Input.AttributeNames, r.Input.SystemAttributeNames)
 	for i := range messages {
 		m := &messages[i]
 		all := pairs{
@@ -129,7 +101,7 @@ func (r Request) shown(messages []message) receiveResult {
 		}
 		shown := pairs{}
 		for name, v := range all {
-			if names := r.names(); slices.Contains(names, name) || slices.Contains(names, "All") {
+			if slices.Contains(names, name) || slices.Contains(names, "All") {
 				shown[name] = v
 			}
 		}
