@@ -18,7 +18,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // indirect
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
-	github.com/aws/smithy-go v1.28.8 // indirect
+	github.com/aws/smithy-go v1.28.8
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/go-kit/log v0.2.1
@@ -267,6 +267,7 @@ require (
 )
 
 require (
+	github.com/aws/aws-sdk-go-v2/service/sqs v1.42.24
 	github.com/cooper-cosi/cooper v0.0.0-00010101000000-000000000000
 	github.com/fluxcd/cli-utils v1.3.0
 	github.com/fluxcd/pkg/ssa v0.78.0
