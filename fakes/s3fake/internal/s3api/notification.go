@@ -50,7 +50,7 @@ func (q *request) putNotification() error {
 	return q.status(http.StatusOK)
 }
 
-// notifies reports whether somebody receives events of the bucket.
+// notifies reports whether a destination or the callback receives events of the bucket.
 func (q *request) notifies() bool {
 	return q.state.Config[configNotification] != nil || q.Events.OnEvent != nil
 }
