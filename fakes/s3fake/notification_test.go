@@ -363,3 +363,38 @@ func TestTheCallbackGetsEveryEvent(t *testing.T) {
 		t.Errorf("events %+v", got)
 	}
 }
+
+// TestMessagesHaveTheOrderOfTheWrites writes one key from several clients at the same time. The messages name the
+// versions in their order.
+func TestMessagesHaveTheOrderOfTheWrites(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{OpenBuckets: true})
+	f.open(t, "docs")
+	url := f.queue(t, "uploads")
+	if code := f.configure(t, "docs", everything(uploadsARN)); code != "" {
+		t.Fatalf("configure: %s", code)
+	}
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for range 10 {
+				if _, err := f.s3(f.Root()).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("docs"), Key: aws.String("k"), Body: strings.NewReader("x")}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	var got, want []string
+	for _, m := range f.drain(t, url)[1:] {
+		got = append(got, m.Records[0].S3.Object.VersionID)
+	}
+	versions, err := f.s3(f.Root()).ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: aws.String("docs")})
+	wantNoError(t, err)
+	for _, v := range versions.Versions { // the newest one is the first
+		want = append([]string{*v.VersionId}, want...)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
