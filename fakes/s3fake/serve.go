@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
 )
 
 // exchange is a call to any service whose operation has been determined.
@@ -109,9 +110,12 @@ func (s *state) exchange(r *http.Request) exchange {
 		return s.newQuery(r)
 	case "eks", "eks-auth":
 		return s.newEKS(r)
-	}
-	if isSQS(r) {
+	case "sqs":
 		return s.newSQS(r)
+	case "":
+		if sqsapi.IsTarget(r.Header.Get("X-Amz-Target")) {
+			return s.newSQS(r)
+		}
 	}
 	if x, ok := newElsewhere(r); ok {
 		return x

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
-	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
 )
 
@@ -17,11 +16,6 @@ type sqsExchange struct {
 	*query
 
 	call sqsapi.Call
-}
-
-// isSQS reports whether a request is for SQS, by its signature or, without one, by its header.
-func isSQS(r *http.Request) bool {
-	return sigv4.ServiceOf(r) == "sqs" || sqsapi.IsTarget(r.Header.Get("X-Amz-Target"))
 }
 
 func (s *state) newSQS(r *http.Request) *sqsExchange {
