@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
@@ -40,6 +41,17 @@ func (c *Call) insertObject(w http.ResponseWriter) error {
 		return c.startResumable(w, b)
 	}
 	return gcserr.Invalid.Say("Invalid value for uploadType: %q.", c.query.Get("uploadType"))
+}
+
+// putUpload serves PUT: a chunk of a resumable upload, or a simple upload, which needs the scope of the POST request.
+func (c *Call) putUpload(w http.ResponseWriter) error {
+	if kind := c.query.Get("uploadType"); c.query.Has("upload_id") || (kind != "media" && kind != "multipart") {
+		return c.continueUpload(w)
+	}
+	if !c.caller.InScope(identity.Write) {
+		return gcserr.Scope
+	}
+	return c.insertObject(w)
 }
 
 // insertion is an object on its way in.
@@ -226,20 +238,24 @@ func (c *Call) startUpload(o store.Object, state resumption) (id string, err err
 }
 
 // contentRange is "bytes first-last/total" with unknown parts as -1.
-type contentRange struct{ first, last, total int64 }
+type contentRange struct {
+	first, last, total int64
+	// open means that the upload ends with the body, whose length is unknown.
+	open bool
+}
 
 // parseContentRange reads the forms that resumable uploads use: a range, or "*" for a question about the state.
 func parseContentRange(header string, length int64) (contentRange, error) {
 	bad := gcserr.Invalid.Say("Failed to parse Content-Range header: %q.", header)
 	if header == "" {
-		return contentRange{0, length - 1, length}, nil
+		return contentRange{0, length - 1, length, length < 0}, nil
 	}
 	text, ok := strings.CutPrefix(header, "bytes ")
 	span, total, hasTotal := strings.Cut(text, "/")
 	if !ok || !hasTotal {
 		return contentRange{}, bad
 	}
-	out := contentRange{-1, -1, -1}
+	out := contentRange{first: -1, last: -1, total: -1}
 	var err error
 	if total != "*" {
 		if out.total, err = strconv.ParseInt(total, 10, 64); err != nil || out.total < 0 {
@@ -253,7 +269,8 @@ func parseContentRange(header string, length int64) (contentRange, error) {
 	if out.first, err = strconv.ParseInt(first, 10, 64); err != nil || out.first < 0 {
 		return out, bad
 	}
-	if last == "*" {
+	if last == "*" { // Google's client for Node sends bytes 0-*/* if it streams
+		out.open = out.total < 0
 		return out, nil
 	}
 	if out.last, err = strconv.ParseInt(last, 10, 64); err != nil || out.last < out.first || (out.total >= 0 && out.last >= out.total) {
@@ -314,13 +331,13 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if cr.total < 0 && c.r.Header.Get("Content-Range") == "" { // a body of unknown length
+	if cr.open {
 		if err := state.settle(&next, next.Size); err != nil {
 			return err
 		}
 	}
 	switch {
-	case cr.total >= 0 && next.Size == cr.total, cr.total < 0 && c.r.Header.Get("Content-Range") == "":
+	case cr.total >= 0 && next.Size == cr.total, cr.open:
 		return c.finishResumable(w, next, state)
 	case cr.total >= 0 && next.Size > cr.total:
 		return gcserr.Invalid.Say("The upload has received %d bytes, more than its size of %d.", next.Size, cr.total)
@@ -387,7 +404,7 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 		c.api.store.Discard(body.segment)
 		return u, gcserr.Invalid.Say("The body has %d bytes, which differs from the Content-Range.", body.size)
 	}
-	last := (cr.total >= 0 && next.Size == cr.total) || c.r.Header.Get("Content-Range") == ""
+	last := cr.open || (cr.total >= 0 && next.Size == cr.total) || c.r.Header.Get("Content-Range") == ""
 	if !last && next.Size%chunkUnit != 0 {
 		c.api.store.Discard(body.segment)
 		return u, gcserr.Invalid.Say("Invalid request. There were %d byte(s) in the request body. There should have been a multiple of %d.", body.size, chunkUnit)

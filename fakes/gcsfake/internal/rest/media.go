@@ -4,10 +4,8 @@ package rest
 
 import (
 	"cmp"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -117,7 +115,7 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 		return err
 	}
 	defer release()
-	if transcodes(c.r, o) {
+	if transcodes(c.r, o) && c.isGzip(open) {
 		return c.serveDecompressed(w, open)
 	}
 	s, partial, err := rangeOf(c.r.Header.Get("Range"), o.Size)
@@ -137,28 +135,5 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 	if c.r.Method != http.MethodHead {
 		_ = c.api.store.Read(w, open.Segments, s.first, s.length) // the response has begun: the client sees it end too early
 	}
-	return nil
-}
-
-// transcodes reports whether an object is decompressed in the response ("Transcoding of gzip-compressed files").
-func transcodes(r *http.Request, o *store.Object) bool {
-	return o.ContentEncoding == "gzip" && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && !strings.Contains(o.CacheControl, "no-transform")
-}
-
-func (c *Call) serveDecompressed(w http.ResponseWriter, o *store.Object) error {
-	h := w.Header()
-	h.Del("Content-Encoding")
-	h.Set("Warning", "214 UploadServer gunzipped")
-	w.WriteHeader(http.StatusOK)
-	if c.r.Method == http.MethodHead {
-		return nil
-	}
-	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(c.api.store.Read(writer, o.Segments, 0, o.Size)) }()
-	z, err := gzip.NewReader(reader)
-	if err == nil {
-		_, _ = io.Copy(w, z) //nolint:gosec // the size is the client's own business; the response has begun
-	}
-	_ = reader.Close() // never fails; ends the goroutine
 	return nil
 }

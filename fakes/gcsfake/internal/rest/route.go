@@ -84,10 +84,10 @@ var bucketRoutes = []route{
 
 var objectRoutes = []route{
 	{method: "POST", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
-	{method: "PUT", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).continueUpload},
+	{method: "PUT", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).putUpload},
 	{method: "DELETE", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).cancelUpload},
 	{method: "POST", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
-	{method: "PUT", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).continueUpload},
+	{method: "PUT", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).putUpload},
 	{method: "POST", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertMetadata},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.list", level: identity.Read, handler: ofBucket("storage.objects.list", (*Call).listObjects)},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},

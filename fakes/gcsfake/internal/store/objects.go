@@ -323,7 +323,7 @@ type Query struct {
 	// TrailingDelimiter includes objects whose names end in the delimiter in addition to their prefixes.
 	TrailingDelimiter bool
 	Max               int
-	// Match selects names; nil selects all.
+	// Match selects names, and with a delimiter also prefixes; nil selects all.
 	Match func(name string) bool
 }
 
@@ -379,7 +379,7 @@ func (l *lister) visit(e *entry) bool {
 		return true
 	}
 	if prefix, ok := l.prefix(e.name); ok {
-		if !l.fold(e.name, prefix) {
+		if (q.Match == nil || q.Match(prefix)) && !l.fold(e.name, prefix) {
 			return false
 		}
 		if !q.TrailingDelimiter || e.name != prefix {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// resumable starts a resumable upload as a caller and returns the path of its session.
+func (w *world) resumable(t *testing.T, token, name string) string {
+	t.Helper()
+	got := w.send(t, token, operation{method: "POST", path: up + "?uploadType=resumable&name=" + name})
+	_, path, ok := strings.Cut(got.Header().Get("Location"), "http://127.0.0.1")
+	if !ok {
+		t.Fatalf("start an upload: %d %s", got.Code, got.Body)
+	}
+	return path
+}
+
+// TestUploadsOfUnknownSize sends the ranges of Google's client for Node, without credentials: the URL of the session is
+// enough. See nodejs-storage, src/resumable-upload.ts.
+func TestUploadsOfUnknownSize(t *testing.T) {
+	t.Parallel()
+	type chunk struct {
+		header string
+		size   int
+		status int
+	}
+	for name, chunks := range map[string][]chunk{
+		"a stream":                       {{"bytes 0-*/*", 2, 200}},
+		"a stream of nothing":            {{"bytes 0-*/*", 0, 200}},
+		"a stream of 256 KiB":            {{"bytes 0-*/*", 256 << 10, 200}},
+		"a stream after a chunk":         {{"bytes 0-262143/*", 256 << 10, 308}, {"bytes 262144-*/*", 7, 200}},
+		"a stream of nothing at the end": {{"bytes 0-262143/*", 256 << 10, 308}, {"bytes 262144-*/*", 0, 200}},
+		"a stream with a gap":            {{"bytes 7-*/*", 2, 503}},
+		"a chunk of unknown length":      {{"bytes 0-*/2", 2, 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			defer w.close(t)
+			path, sent := w.resumable(t, w.admin, "stream"), ""
+			for _, c := range chunks {
+				part := string(body(c.size))
+				sent += part
+				req := w.request(t, operation{method: "PUT", path: path, headers: "Content-Range: " + c.header, body: part})
+				req.ContentLength = -1
+				if got := w.serve(req); got.Code != c.status {
+					t.Fatalf("%s: %d %s", c.header, got.Code, got.Body)
+				}
+			}
+			got := w.send(t, w.admin, operation{method: "GET", path: b + "/o/stream?alt=media"})
+			if finished := chunks[len(chunks)-1].status == http.StatusOK; finished != (got.Code == http.StatusOK && got.Body.String() == sent) {
+				t.Errorf("%d with %d bytes, want %d", got.Code, got.Body.Len(), len(sent))
+			}
+		})
+	}
+}
+
+// TestSimpleUploadsByPUT uploads with PUT. Scopes and permissions are those of POST.
+func TestSimpleUploadsByPUT(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	reads, err := w.Token(w.AdminEmail(""), "https://www.googleapis.com/auth/devstorage.read_only")
+	wantNoError(t, err)
+	for name, tc := range map[string]struct {
+		token, query, kind, body string
+		want                     int
+	}{
+		"media":                  {w.admin, "uploadType=media&name=a", "text/plain", "x", 200},
+		"multipart":              {w.admin, "uploadType=multipart", "multipart/related; boundary=z", "--z\r\n\r\n{\"name\":\"b\"}\r\n--z\r\n\r\nx\r\n--z--", 200},
+		"with a scope for reads": {reads, "uploadType=media&name=c", "", "x", 403},
+		"without credentials":    {"", "uploadType=media&name=d", "", "x", 401},
+		"without a session":      {w.admin, "uploadType=resumable&name=e", "", "x", 404},
+	} {
+		got := w.send(t, tc.token, operation{method: "PUT", path: up + "?" + tc.query, headers: "Content-Type: " + tc.kind, body: tc.body})
+		if got.Code != tc.want {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+	}
+}
+
+// TestGzip reads objects with the content encoding gzip, as "Transcoding of gzip-compressed files" describes.
+func TestGzip(t *testing.T) {
+	t.Parallel()
+	var z bytes.Buffer
+	writer := gzip.NewWriter(&z)
+	_, err := writer.Write(body(100))
+	wantNoError(t, err)
+	wantNoError(t, writer.Close())
+	compressed, plain := z.String(), string(body(100))
+	for name, tc := range map[string]struct {
+		stored, accepts, requested string
+		want, encoding             string
+		status                     int
+	}{
+		"compressed":                   {stored: compressed, want: plain, status: 200},
+		"compressed twice":             {stored: compressed + compressed, want: plain + plain, status: 200},
+		"a range of it":                {stored: compressed, requested: "bytes=0-1", want: plain, status: 200},
+		"accepted":                     {stored: compressed, accepts: "deflate, GZIP;q=0.5", want: compressed, encoding: "gzip", status: 200},
+		"accepted by a star":           {stored: compressed, accepts: "br, *", want: compressed, encoding: "gzip", status: 200},
+		"excluded":                     {stored: compressed, accepts: "gzip;q=0", want: plain, status: 200},
+		"excluded with more digits":    {stored: compressed, accepts: "*, gzip; q=0.000", want: plain, status: 200},
+		"another coding":               {stored: compressed, accepts: "gzipped", want: plain, status: 200},
+		"not compressed":               {stored: "hello", want: "hello", encoding: "gzip", status: 200},
+		"a range of an uncompressed":   {stored: "hello", requested: "bytes=1-2", want: "el", encoding: "gzip", status: 206},
+		"empty":                        {stored: "", want: "", encoding: "gzip", status: 200},
+		"incomplete":                   {stored: compressed[:len(compressed)-9], want: compressed[:len(compressed)-9], encoding: "gzip", status: 200},
+		"with something after it":      {stored: compressed + "x", want: compressed + "x", encoding: "gzip", status: 200},
+		"not compressed, and accepted": {stored: "hello", accepts: "gzip", want: "hello", encoding: "gzip", status: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			defer w.close(t)
+			w.must(t, operation{method: "POST", path: up + "?uploadType=media&name=z&contentEncoding=gzip", body: tc.stored})
+			headers := ""
+			for header, value := range map[string]string{"Accept-Encoding": tc.accepts, "Range": tc.requested} {
+				if value != "" {
+					headers += header + ": " + value + "\n"
+				}
+			}
+			for _, path := range []string{b + "/o/z?alt=media", "/docs/z"} {
+				got := w.send(t, w.admin, operation{method: "GET", path: path, headers: strings.TrimSuffix(headers, "\n")})
+				if got.Code != tc.status || got.Body.String() != tc.want || got.Header().Get("Content-Encoding") != tc.encoding {
+					t.Errorf("%s: %d %q, encoding %q", path, got.Code, got.Body, got.Header().Get("Content-Encoding"))
+				}
+			}
+		})
+	}
+}
+
+// TestGlobsWithDelimiter lists with both, as measured on the service for fake-gcs-server's pull request 2328.
+func TestGlobsWithDelimiter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	for _, name := range []string{"brand.jpg", "hi-res/party-01.jpg", "hi-res/party-02.jpg", "hi-res/deep/party-09.jpg", "low-res/party-01.jpg", "empty-dir/readme.txt"} {
+		w.must(t, operation{method: "POST", path: "/upload/storage/v1/b/empty/o?uploadType=media&name=img/" + name, body: "x"})
+	}
+	for glob, want := range map[string]struct{ items, prefixes []string }{
+		"img/**.jpg": {items: []string{"img/brand.jpg"}},
+		"img/*/":     {prefixes: []string{"img/empty-dir/", "img/hi-res/", "img/low-res/"}},
+		"img/*":      {items: []string{"img/brand.jpg"}},
+		"**":         {items: []string{"img/brand.jpg"}, prefixes: []string{"img/empty-dir/", "img/hi-res/", "img/low-res/"}},
+	} {
+		for _, size := range []string{"", "&maxResults=1"} {
+			var items, prefixes []string
+			for next := ""; ; {
+				path := "/storage/v1/b/empty/o?prefix=img/&delimiter=/&matchGlob=" + glob + size + next
+				var page struct {
+					Items         []struct{ Name string }
+					Prefixes      []string
+					NextPageToken string
+				}
+				wantNoError(t, json.Unmarshal(w.send(t, w.admin, operation{method: "GET", path: path}).Body.Bytes(), &page))
+				for _, item := range page.Items {
+					items = append(items, item.Name)
+				}
+				prefixes = append(prefixes, page.Prefixes...)
+				if page.NextPageToken == "" {
+					break
+				}
+				next = "&pageToken=" + page.NextPageToken
+			}
+			if diff := gocmp.Diff([][]string{want.items, want.prefixes}, [][]string{items, prefixes}); diff != "" {
+				t.Errorf("%s%s (-want +got):\n%s", glob, size, diff)
+			}
+		}
+	}
+}

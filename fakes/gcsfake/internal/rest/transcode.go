@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// transcodes reports whether an object is decompressed in the response if it is compressed ("Transcoding of
+// gzip-compressed files").
+func transcodes(r *http.Request, o *store.Object) bool {
+	return o.ContentEncoding == "gzip" && !acceptsGzip(listOf(r.Header, "Accept-Encoding")) && !strings.Contains(o.CacheControl, "no-transform")
+}
+
+// acceptsGzip reports whether an Accept-Encoding header accepts gzip (RFC 9110, 12.5.3). A weight of 0 excludes a
+// coding, and * represents the codings that are not in the list.
+func acceptsGzip(header string) bool {
+	others := false
+	for element := range strings.SplitSeq(header, ",") {
+		coding, parameters, _ := strings.Cut(element, ";")
+		accepted := true
+		for parameter := range strings.SplitSeq(parameters, ";") {
+			name, value, _ := strings.Cut(parameter, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "q") {
+				weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				accepted = err != nil || weight > 0
+			}
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip":
+			return accepted
+		case "*":
+			others = accepted
+		}
+	}
+	return others
+}
+
+// decompress writes the decompressed body of an object. It returns an error if the body is not complete gzip.
+func (c *Call) decompress(w io.Writer, o *store.Object) error {
+	reader, writer := io.Pipe()
+	defer func() { _ = reader.Close() }() // never fails; ends the goroutine
+	go func() { writer.CloseWithError(c.api.store.Read(writer, o.Segments, 0, o.Size)) }()
+	z, err := gzip.NewReader(reader)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, z) //nolint:gosec // the body is not kept
+	return err
+}
+
+// isGzip reports whether the body of an object is complete gzip. The service does not decompress a body that only has
+// the label. The whole body is read, since an error after the response has begun lets clients retry without end.
+func (c *Call) isGzip(o *store.Object) bool { return c.decompress(io.Discard, o) == nil }
+
+func (c *Call) serveDecompressed(w http.ResponseWriter, o *store.Object) error {
+	h := w.Header()
+	h.Del("Content-Encoding")
+	h.Set("Warning", "214 UploadServer gunzipped")
+	w.WriteHeader(http.StatusOK)
+	if c.r.Method != http.MethodHead {
+		_ = c.decompress(w, o) // fails only if the client has disconnected
+	}
+	return nil
+}
