@@ -76,10 +76,10 @@ func (s *state) inventory() Inventory {
 	for _, r := range s.directory.Roles("") {
 		inv.Roles[r.Name] = r.Permissions
 	}
-	for _, p := range s.options.Projects {
-		known, err := s.directory.ProjectPolicy(p.ID)
+	for _, p := range s.directory.Projects() {
+		known, err := s.directory.ProjectPolicy(p)
 		if err == nil {
-			inv.Policies[p.ID] = s.bindings(known)
+			inv.Policies[p] = s.bindings(known)
 		}
 	}
 	return inv

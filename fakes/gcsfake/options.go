@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -16,9 +17,14 @@ const DefaultProject = "cooper-fake"
 type Options struct {
 	// Address is the host:port on which Start listens. Default "127.0.0.1:0", a free port.
 	Address string
-	// Projects are the existing projects. Default: DefaultProject. The first project's administrator has all
-	// permissions in all projects.
+	// Projects are the existing projects. The first project's administrator has all permissions in all projects. If
+	// Projects is empty, there is DefaultProject, and other projects are created when this administrator first uses
+	// them.
 	Projects []Project
+	// AnonymousIs is the email of a service account, or the ID of one of the first project. Requests without
+	// credentials act as this account, and its policies apply to them. Google's clients send no credentials if
+	// STORAGE_EMULATOR_HOST is set. Default: such requests have only the permissions of allUsers.
+	AnonymousIs string
 	// Pools are the existing workload identity pools.
 	Pools []Pool
 	// Dir is a directory for all state, which then survives the process. If it is empty, state is kept in memory and
@@ -36,6 +42,9 @@ type Options struct {
 	Past bool
 	// Now returns the current time. Default time.Now.
 	Now func() time.Time
+
+	// openProjects means that unknown projects are created on their first use.
+	openProjects bool
 }
 
 // Project is a project.
@@ -73,7 +82,10 @@ func (o Options) past() func() time.Time {
 func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Projects) == 0 {
-		o.Projects = []Project{{ID: DefaultProject}}
+		o.Projects, o.openProjects = []Project{{ID: DefaultProject}}, true
+	}
+	if o.AnonymousIs != "" && !strings.Contains(o.AnonymousIs, "@") {
+		o.AnonymousIs += "@" + o.Projects[0].ID + ".iam.gserviceaccount.com"
 	}
 	o.BodyThreshold = cmp.Or(o.BodyThreshold, 256<<10)
 	if o.Issuers == nil {

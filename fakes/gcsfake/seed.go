@@ -146,6 +146,9 @@ type upload struct {
 // administer makes a call as the administrator of a project, which is not recorded. It reports whether the call
 // changed anything; an existing resource is not an error.
 func (s *state) administer(project, method, path string, body any) (bool, error) {
+	if err := s.openProject(s.options.adminEmail(""), project); err != nil {
+		return false, err
+	}
 	token, err := s.token(s.options.adminEmail(project), identity.Lifetime)
 	if err != nil {
 		return false, err

@@ -87,7 +87,7 @@ func TestBadSeeds(t *testing.T) {
 		"a field that is not known":    {"containers: [{name: photos}]", `unknown field "containers"`},
 		"a name that no bucket has":    {"buckets: [{name: A_B}]", "bucket A_B of the seed: "},
 		"a name that no account has":   {"accounts: [{id: A}]", "account A of the seed: "},
-		"a project that is not there":  {"buckets: [{name: photos, project: other}]", "bucket photos of the seed: "},
+		"a project with an invalid ID": {"buckets: [{name: photos, project: Other}]", "bucket photos of the seed: "},
 		"a role that is not there":     {"accounts: [{id: reader, roles: [roles/king]}]", "role roles/king does not exist"},
 		"a member that is not there":   {`buckets: [{name: photos, bindings: [{role: roles/storage.objectViewer, members: ["serviceAccount:nobody@cooper-fake.iam.gserviceaccount.com"]}]}]`, "bucket photos of the seed: "},
 		"a storage class that is none": {"buckets: [{name: photos, resource: {storageClass: KING}}]", "bucket photos of the seed: "},

@@ -21,8 +21,8 @@
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
-// The token_uri in the key refers to this server. Do not set STORAGE_EMULATOR_HOST: it turns off authentication in
-// the client, and the fake would reject every call. In external account credentials (workload identity), token_url is
+// The token_uri in the key refers to this server. If STORAGE_EMULATOR_HOST is set, Google's clients send no
+// credentials, and the fake rejects their calls unless Options.AnonymousIs names an account for them. In external account credentials (workload identity), token_url is
 // URL + "/v1/token", and the audience is
 // //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3 clients use
 // URL as the endpoint with an HMAC key and path-style addresses, in any region.
@@ -122,7 +122,10 @@ func (s *state) load() error {
 			return err
 		}
 	}
-	s.api = rest.New(rest.Options{Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now})
+	s.api = rest.New(rest.Options{
+		Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now,
+		Anonymous: o.AnonymousIs, Project: o.Projects[0].ID, OpenProject: s.openProject,
+	})
 	return nil
 }
 

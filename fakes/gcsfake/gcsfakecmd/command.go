@@ -25,6 +25,8 @@ type options struct {
 
 	// projects are the IDs of the projects, each optionally followed by =NUMBER.
 	projects []string
+	// anonymousIs is the account as which requests without credentials act.
+	anonymousIs string
 	// pools are workload identity pools in the form ID=ISSUER.
 	pools []string
 	// url is the address at which clients reach the fake, if it differs from the listen address.
@@ -37,7 +39,8 @@ type options struct {
 func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error {
 	var o options
 	o.Define(flags, "gcsfake", "127.0.0.1:9002")
-	flags.StringSliceVar(&o.projects, "project", []string{gcsfake.DefaultProject}, "project, as ID or ID=NUMBER; repeat for several")
+	flags.StringSliceVar(&o.projects, "project", nil, "project, as ID or ID=NUMBER (default "+gcsfake.DefaultProject+", and any other on its first use)")
+	flags.StringVar(&o.anonymousIs, "anonymous-is", "", "service account, as email or ID, as which requests without credentials act")
 	flags.StringSliceVar(&o.pools, "pool", nil, "workload identity pool of the first project, as ID=ISSUER")
 	flags.StringVar(&o.url, "url", "", "URL for clients, in the key file (default the listen address)")
 	flags.StringVar(&o.keyFile, "key-file", "", "output file for the administrator's JSON key (default admin.json in --data, or a temporary file)")
@@ -45,7 +48,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 }
 
 func (o *options) settings() (gcsfake.Options, error) {
-	out := gcsfake.Options{Dir: o.Data, Past: o.Past, Now: o.Now}
+	out := gcsfake.Options{Dir: o.Data, Past: o.Past, Now: o.Now, AnonymousIs: o.anonymousIs}
 	for _, p := range o.projects {
 		id, number, _ := strings.Cut(p, "=")
 		out.Projects = append(out.Projects, gcsfake.Project{ID: id, Number: number})
@@ -108,6 +111,11 @@ func (o *options) announce(w io.Writer, server *gcsfake.Server, url string) {
 	fmt.Fprintf(w, "export GCS_ENDPOINT_URL=%s\n", url)
 	fmt.Fprintf(w, "export GOOGLE_CLOUD_PROJECT=%s\n", server.ProjectID())
 	fmt.Fprintf(w, "export GOOGLE_APPLICATION_CREDENTIALS=%s\n", o.keyFile)
+	fmt.Fprintf(w, "export CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE=%s/storage/v1/\n", url)
+	fmt.Fprintf(w, "export CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE=%s\n", o.keyFile)
+	if o.anonymousIs != "" { // Google's clients send no credentials then
+		fmt.Fprintf(w, "export STORAGE_EMULATOR_HOST=%s\n", url)
+	}
 	if o.TLS {
 		fmt.Fprintf(w, "export SSL_CERT_FILE=%s\n", o.CAFile)
 	}

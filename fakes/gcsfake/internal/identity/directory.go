@@ -8,8 +8,10 @@ package identity
 import (
 	"crypto/rand"
 	"errors"
+	"maps"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,6 +127,20 @@ func (d *Directory) addProject(p Project) error {
 	}
 	d.projects[p.ID] = &p
 	return nil
+}
+
+// AddProject adds a project unless it exists.
+func (d *Directory) AddProject(p Project) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.addProject(p)
+}
+
+// Projects returns the IDs of all projects, in order.
+func (d *Directory) Projects() []string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.Sorted(maps.Keys(d.projects))
 }
 
 // digits returns a random decimal number of n digits that does not begin with 0.

@@ -32,6 +32,9 @@ func showAccount(a identity.Account) map[string]any {
 
 // account returns the service account of the call after asking for permissions on it.
 func (c *Call) account(permissions ...string) (identity.Account, error) {
+	if c.caller.Name == "" { // do not reveal which accounts exist
+		return identity.Account{}, gcserr.Unauthorized.Say("Request is missing required authentication credential.%s", emulatorHint)
+	}
 	a, err := c.api.dir.Account(c.vars["project"], c.vars["account"])
 	if err != nil {
 		if p, noProject := c.api.dir.Project(c.vars["project"]); noProject == nil && len(permissions) > 0 {
@@ -43,9 +46,6 @@ func (c *Call) account(permissions ...string) (identity.Account, error) {
 	}
 	for _, p := range permissions {
 		if !c.api.dir.Allowed(c.caller, p, accountTarget(a)) {
-			if c.caller.Name == "" {
-				return a, gcserr.Unauthorized.Say("Request is missing required authentication credential.")
-			}
 			return a, gcserr.Forbidden.Say("Permission '%s' denied on resource (or it may not exist).", p)
 		}
 	}

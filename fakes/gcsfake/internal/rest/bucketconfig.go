@@ -26,7 +26,7 @@ var (
 
 // reservedName reports a first path segment that this server's other endpoints use.
 func reservedName(name string) bool {
-	return slices.Contains([]string{"batch", "storage", "upload", "download", "resumable", "v1", "token"}, name)
+	return slices.Contains([]string{"batch", "storage", "upload", "download", "resumable", "v1", "token", "projects"}, name)
 }
 
 // checkBucketName applies the rules of "About Cloud Storage buckets".

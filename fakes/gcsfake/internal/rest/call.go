@@ -31,6 +31,12 @@ type Options struct {
 	// Issuers fetches the keys of issuers of federated tokens.
 	Issuers *http.Client
 	Now     func() time.Time
+	// Anonymous is the email of the service account as which requests without credentials act; "" means none.
+	Anonymous string
+	// Project is the project of requests of clients that have none, and OpenProject creates an unknown project if the
+	// caller may do so.
+	Project     string
+	OpenProject func(caller, id string) error
 }
 
 // API is the HTTP interface of all services of the fake.
@@ -40,11 +46,17 @@ type API struct {
 	issuers *http.Client
 	now     func() time.Time
 	routes  map[int][]route
+
+	anonymous, project string
+	openProject        func(caller, id string) error
 }
 
 // New returns an API.
 func New(o Options) *API {
-	return &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes()}
+	return &API{
+		store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes(),
+		anonymous: o.Anonymous, project: o.Project, openProject: o.OpenProject,
+	}
 }
 
 // flavour is how errors are written.
@@ -111,6 +123,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 		r.Method = http.MethodPatch
 		r.Header.Del("X-Http-Method-Override")
 	}
+	r = withEmulatorPath(r)
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	c := &Call{api: a, r: r, query: query, ambiguity: ambiguity(r.Header, query, err)}
 	c.route()
@@ -152,7 +165,7 @@ func (c *Call) claimed() string {
 		credential = rest
 	}
 	id, _, _ := strings.Cut(credential, "/")
-	return id
+	return cmp.Or(id, c.api.anonymous)
 }
 
 // Claimed returns the access ID in the request's signature, even if the signature is not verified.
@@ -221,7 +234,7 @@ func (c *Call) authenticate() error {
 	case c.flavour == inXML && c.query.Has("Signature") && (c.query.Has("GoogleAccessId") || c.query.Has("AWSAccessKeyId")):
 		return c.verifyV2()
 	}
-	return nil
+	return c.standIn()
 }
 
 // bearer returns the token in an Authorization header.
@@ -310,7 +323,7 @@ func isPublic(members []string) bool {
 func (c *Call) refused(permission, on string) error {
 	if c.caller.Name == "" {
 		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", gcserr.Forbidden.Message).
-			Say("Anonymous caller does not have %[1]s access to %[2]s. Permission '%[1]s' denied on resource (or it may not exist).", permission, on)
+			Say("Anonymous caller does not have %[1]s access to %[2]s. Permission '%[1]s' denied on resource (or it may not exist).%[3]s", permission, on, emulatorHint)
 		if c.flavour == inXML {
 			e.Status = http.StatusForbidden
 		}
@@ -321,8 +334,11 @@ func (c *Call) refused(permission, on string) error {
 
 // needProject asks for a permission on a project, which must exist.
 func (c *Call) needProject(permission, project string) (identity.Project, error) {
-	p, err := c.api.dir.Project(project)
-	if err != nil {
+	p, err := c.knownProject(project)
+	switch {
+	case err != nil && c.caller.Name == "": // do not reveal which projects exist
+		return p, c.refused(permission, "the Google Cloud project")
+	case err != nil:
 		return p, err
 	}
 	r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
