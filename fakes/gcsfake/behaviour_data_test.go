@@ -37,7 +37,7 @@ const (
 // operations has at least one row for every served operation. A name may carry a variant after a space.
 func operations() map[string]operation {
 	out := map[string]operation{}
-	for _, part := range []map[string]operation{bucketOperations(), objectOperations(), xmlOperations(), keyOperations(), identityOperations()} {
+	for _, part := range []map[string]operation{bucketOperations(), objectOperations(), xmlOperations(), keyOperations(), identityOperations(), aclOperations()} {
 		maps.Copy(out, part)
 	}
 	return out

@@ -186,6 +186,7 @@ func (w *world) close(tb testing.TB) {
 
 // setup fills a world.
 func setup() []operation {
+	const lists = "/storage/v1/b/fine"
 	uniform := `"iamConfiguration":{"uniformBucketLevelAccess":{"enabled":true}}`
 	insert := "/storage/v1/b?project=cooper-fake"
 	return []operation{
@@ -205,6 +206,9 @@ func setup() []operation {
 		{method: "POST", path: upHard + "?uploadType=media&name=secret", headers: keyHeaders("", 'k'), body: "secret"},
 		{method: "POST", path: upHard + "?uploadType=media&name=plain", body: "plain"},
 		{method: "POST", path: "/hard/m?uploads", headers: keyHeaders("", 'k')},
+		{method: "POST", path: insert, body: `{"name":"fine"}`},
+		{method: "POST", path: lists + "/acl", body: `{"entity":"domain-example.com","role":"READER"}`},
+		{method: "POST", path: "/upload" + lists + "/o?uploadType=media&name=o", body: "fine"},
 		{method: "POST", path: sas, body: `{"accountId":"target"}`},
 		{method: "POST", path: sas, body: `{"accountId":"deleted"}`, headers: "X-Learn: {deleted}"},
 		{method: "DELETE", path: sas + "/deleted@cooper-fake.iam.gserviceaccount.com"},
@@ -328,8 +332,9 @@ func (w *world) grant(t *testing.T, member string, r row) {
 			`{"policy":{"version":3,"bindings":[{"role":"roles/owner","members":["serviceAccount:%[3]s"]},{"role":"roles/storage.admin","members":["serviceAccount:%[3]s"]},{"role":%[1]q,"members":[%[2]q],"condition":{"title":"c","expression":%[4]q}}]}}`,
 			role, member, w.AdminEmail(""), condition)})
 	case "bucket":
-		for _, bucket := range []string{"docs", "empty", "kept", "locked", "bin", "hard"} {
-			w.must(t, operation{method: "PUT", path: "/storage/v1/b/" + bucket + "/iam", body: fmt.Sprintf(`{"bindings":[{"role":%q,"members":[%q]}]}`, role, member)})
+		for _, bucket := range []string{"docs", "empty", "kept", "locked", "bin", "hard", "fine"} {
+			w.must(t, operation{method: "PUT", path: "/storage/v1/b/" + bucket + "/iam", body: fmt.Sprintf(
+				`{"bindings":[{"role":%q,"members":[%q]},{"role":"roles/storage.legacyBucketReader","members":["domain:example.com"]}]}`, role, member)})
 		}
 		w.known["ifMetagenerationMatch=1"] = "ifMetagenerationMatch=2" // a policy is part of the metadata
 	}

@@ -115,8 +115,6 @@ func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 		switch operation := calls[0].Operation; {
 		case got.Code == http.StatusBadRequest && strings.Contains(got.Body.String(), "This fake does not support"):
 			unserved = append(unserved, name)
-		case strings.Contains(name, "AccessControls") && strings.Contains(got.Body.String(), "uniform bucket-level access is enabled"):
-			unserved = append(unserved, name)
 		case operation == "unknown":
 			t.Errorf("%s (%s %s): %d %s", name, op.method, op.path, got.Code, got.Body.String())
 		default:
@@ -135,30 +133,5 @@ func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 	t.Logf("%d methods respond that they are not: %s", len(unserved), strings.Join(unserved, " "))
 	if len(served) < 50 {
 		t.Errorf("%d methods are served", len(served))
-	}
-}
-
-// TestAccessControlLists asks for them where they are excluded, where they are not served, and without permission.
-func TestAccessControlLists(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	defer w.close(t)
-	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"fine"}`})
-	nobody, err := w.NewAccount("", "caller-account")
-	wantNoError(t, err)
-	stranger, err := w.Token(nobody)
-	wantNoError(t, err)
-	for _, path := range []string{"/acl", "/defaultObjectAcl", "/o/o/acl"} {
-		for _, method := range []string{"GET", "POST"} {
-			if got := w.send(t, w.admin, operation{method: method, path: b + path}); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "uniform bucket-level access") {
-				t.Errorf("%s %s under uniform access: %d %s", method, path, got.Code, got.Body.String())
-			}
-			if got := w.send(t, w.admin, operation{method: method, path: "/storage/v1/b/fine" + path}); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "notImplemented") {
-				t.Errorf("%s %s: %d %s", method, path, got.Code, got.Body.String())
-			}
-			if got := w.send(t, stranger, operation{method: method, path: b + path}); got.Code != http.StatusForbidden {
-				t.Errorf("%s %s by a stranger: %d %s", method, path, got.Code, got.Body.String())
-			}
-		}
 	}
 }

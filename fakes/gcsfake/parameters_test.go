@@ -205,7 +205,7 @@ func TestParametersThatAreNotServed(t *testing.T) {
 			got := w.send(t, w.admin, op)
 			sent++
 			says := got.Body.String()
-			named := strings.Contains(strings.ReplaceAll(says, "_", ""), strings.TrimPrefix(p, ".")) || strings.Contains(strings.ToLower(strings.ReplaceAll(says, "_", "")), strings.ToLower(p[1:])) || strings.Contains(says, p) || strings.Contains(says, "access control lists") || strings.Contains(says, "uniform bucket-level access") ||
+			named := strings.Contains(strings.ReplaceAll(says, "_", ""), strings.TrimPrefix(p, ".")) || strings.Contains(strings.ToLower(strings.ReplaceAll(says, "_", "")), strings.ToLower(p[1:])) || strings.Contains(says, p) || strings.Contains(says, "uniform bucket-level access") ||
 				strings.Contains(says, "contexts") || strings.Contains(says, "Service Account Credentials API only")
 			if got.Code != http.StatusBadRequest || !named {
 				t.Errorf("%s with %s: %d %s", name, p, got.Code, says)
@@ -272,6 +272,10 @@ var acts = map[string]string{
 	"enableObjectRetention": "true", "overrideUnlockedRetention": "true", "kmsKeyName": aKey, "destinationKmsKeyName": aKey, "name": "other", "contentEncoding": "gzip",
 	"uploadType": "x", "upload_id": "none", "optionsRequestedPolicyVersion": "2", "options.requestedPolicyVersion": "2", "permissions": "storage.buckets.get",
 	"serviceAccountEmail": "none@cooper-fake.iam.gserviceaccount.com", "showDeletedKeys": "true", "keyTypes": "SYSTEM_MANAGED", "maxBytesRewrittenPerCall": "1", "rewriteToken": "x",
+
+	"projection": "x", "predefinedAcl": "private", "predefinedDefaultObjectAcl": "private", "destinationPredefinedAcl": "private", "copySourceAcl": "true",
+	"storage.buckets.insert predefinedAcl": "x", "storage.buckets.insert predefinedDefaultObjectAcl": "x", "storage.defaultObjectAccessControls.list ifMetagenerationNotMatch": "2",
+	".acl": `[{"entity":"allUsers","role":"READER"}]`, ".defaultObjectAcl": `[{"entity":"allUsers","role":"READER"}]`, ".entity": "allUsers", ".role": "OWNER",
 
 	".defaultEventBasedHold": "true", ".iamConfiguration": `{"publicAccessPrevention":"enforced"}`, ".labels": `{"p":"q"}`, ".retentionPolicy": `{"retentionPeriod":"60"}`,
 	".softDeletePolicy.retentionDurationSeconds": "0", ".versioning.enabled": "true", "storage.buckets.update .versioning.enabled": "false", "storage.objects.update .contentType": "text/css", ".name": "other",
@@ -388,7 +392,6 @@ var says = map[string]string{
 	"prettyPrint":              "responses are never indented",
 	"quotaUser":                "there are no quotas for users",
 	"userIp":                   "there are no quotas for users",
-	"projection":               "`full` adds no access control lists",
 	"returnPartialSuccess":     "no location is ever unreachable",
 	"includeFoldersAsPrefixes": "there are no folders",
 	"pageSize":                 "the list is always empty",

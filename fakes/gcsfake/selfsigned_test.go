@@ -112,12 +112,10 @@ func TestClientsGiveUpOnWhatIsNotServed(t *testing.T) {
 	fine := client.Bucket("fine")
 	wantNoError(t, fine.Create(ctx, f.ProjectID(), nil))
 	wantNoError(t, write(ctx, fine.Object("o"), []byte("x"), 0))
-	_, acl := fine.ACL().List(ctx)
 	_, notifications := fine.Notifications(ctx)
 	_, contexts := fine.Object("o").Update(ctx, storage.ObjectAttrsToUpdate{Contexts: &storage.ObjectContexts{Custom: map[string]storage.ObjectCustomContextPayload{"a": {Value: "b"}}}})
 	_, filter := fine.Objects(ctx, &storage.Query{Filter: `contexts."a":*`}).Next()
-	signed := fine.Object("o").ACL().Set(ctx, storage.AllUsers, storage.RoleReader)
-	for what, err := range map[string]error{"access control lists": acl, "notifications": notifications, "contexts": contexts, "a filter": filter, "an object's": signed} {
+	for what, err := range map[string]error{"notifications": notifications, "contexts": contexts, "a filter": filter} {
 		if status(err) != http.StatusBadRequest {
 			t.Errorf("%s: %v, want 400", what, err)
 		}

@@ -171,19 +171,11 @@ func defaultPolicy(b *store.Bucket) policy.Policy {
 	return p
 }
 
-// checkACLs rejects access control lists: the fake does not implement them, and uniform access does not allow them.
+// checkACLs rejects access control lists in a request if uniform access does not allow them. The response to a
+// request with a list shows the list by default.
 func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error {
-	used := fields["acl"] != nil || fields["defaultObjectAcl"] != nil
-	for _, name := range []string{"predefinedAcl", "predefinedDefaultObjectAcl", "destinationPredefinedAcl"} {
-		used = used || c.query.Has(name)
-	}
-	switch {
-	case !used:
-		return nil
-	case uniform:
-		return c.checkUniform(uniform)
-	}
-	return gcserr.Unimplemented.Say("This fake does not support access control lists.")
+	c.full = c.full || fields["acl"] != nil
+	return c.checkUniform(uniform && c.setsACL(fields))
 }
 
 func (c *Call) insertBucket(w http.ResponseWriter) error {
@@ -215,6 +207,9 @@ func (c *Call) insertBucket(w http.ResponseWriter) error {
 	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return err
 	}
+	if err := c.setBucketACLs(&b, fields); err != nil {
+		return err
+	}
 	if b, err = c.api.store.CreateBucket(b); err != nil {
 		return err
 	}
@@ -239,6 +234,12 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 		"projectNumber": p.Number, "generation": strconv.FormatInt(b.Generation, 10), "metageneration": strconv.FormatInt(b.Metageneration, 10),
 		"timeCreated": stamp(b.Created), "updated": stamp(b.Updated), "etag": bucketETag(b), "locationType": kind,
 	})
+	if c.showsACLs(b) && c.may("storage.buckets.getIamPolicy", b, "") {
+		own := accessList{bucket: b, kind: "bucketAccessControl", entries: b.Policy.BucketEntries(c.projectNumber)}
+		objects := accessList{bucket: b, kind: "objectAccessControl", entries: c.defaultEntries(b)}
+		out["acl"], out["defaultObjectAcl"] = c.showEntries(&own), c.showEntries(&objects)
+		out["owner"] = map[string]string{"entity": "project-owners-" + p.Number}
+	}
 	if out["rpo"] == nil && kind != "region" {
 		out["rpo"] = "DEFAULT"
 	}
@@ -246,7 +247,7 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 }
 
 // checkProjection rejects unknown projections. The projection "full" adds access control lists for callers who may
-// read them. In the fake, no caller may read them.
+// read them.
 func (c *Call) checkProjection() error {
 	switch p := c.query.Get("projection"); p {
 	case "", "full", "noAcl":
@@ -458,7 +459,7 @@ func (c *Call) changeBucket(b *store.Bucket, apply func(config, map[string]json.
 	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return nil, err
 	}
-	if len(fields) == 0 && c.r.Method == http.MethodPatch { // nothing changes, the metageneration included
+	if len(fields) == 0 && !c.setsACL(nil) && c.r.Method == http.MethodPatch { // nothing changes, the metageneration included
 		return c.resource(b), c.metaCondition(b.Metageneration, false)
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
@@ -469,6 +470,11 @@ func (c *Call) changeBucket(b *store.Bucket, apply func(config, map[string]json.
 		cfg := config(b.Config)
 		if err := apply(cfg, fields); err != nil {
 			return err
+		}
+		if c.setsACL(fields) {
+			if err := errors.Join(c.need("storage.buckets.setIamPolicy", b, ""), c.setBucketACLs(b, fields)); err != nil {
+				return err
+			}
 		}
 		return c.checkChange(b, cfg, old)
 	})

@@ -85,6 +85,8 @@ type Call struct {
 	verified *sigv4.Verified
 	// ambiguity is the reason why the request cannot be processed for any caller, or "".
 	ambiguity string
+	// full means that the response has access control lists by default.
+	full bool
 	// early is the result of verifying the bearer token, once it is needed.
 	early *verdict
 }

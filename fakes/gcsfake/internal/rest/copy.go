@@ -67,15 +67,11 @@ func (c *Call) source() (*store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := c.vars["sourceObject"]
-	if err := c.need("storage.objects.get", b, name); err != nil {
-		return nil, err
-	}
 	g, _, err := c.number("sourceGeneration")
 	if err != nil {
 		return nil, err
 	}
-	o, _, err := c.api.store.Get(b.Name, name, g)
+	o, _, err := c.permitted("storage.objects.get", b, c.vars["sourceObject"], g)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +132,7 @@ func copied(from *store.Object, to *store.Bucket) store.Attributes {
 	a.Metadata = maps.Clone(a.Metadata)
 	a.TemporaryHold, a.EventBasedHold, a.Retention, a.KMSKeyName = false, false, nil, ""
 	a.ShowsTemporaryHold, a.ShowsEventBasedHold = false, false
+	a.Owner, a.OwnerUID, a.ACL = "", "", nil
 	if from.Bucket != to.Name {
 		a.StorageClass = to.Settings.StorageClass
 	}
@@ -221,15 +218,10 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 func (c *Call) composed(b *store.Bucket, req *composeRequest, o *store.Object) ([]*store.Object, error) {
 	var sources []*store.Object
 	for _, s := range req.Sources {
-		if err := c.need("storage.objects.get", b, s.Name); err != nil {
-			return nil, err
+		from, _, err := c.permitted("storage.objects.get", b, s.Name, s.Generation)
+		if err == nil && req.DeleteSources {
+			err = c.need("storage.objects.delete", b, s.Name)
 		}
-		if req.DeleteSources {
-			if err := c.need("storage.objects.delete", b, s.Name); err != nil {
-				return nil, err
-			}
-		}
-		from, _, err := c.api.store.Get(b.Name, s.Name, s.Generation)
 		if err != nil {
 			return nil, err
 		}

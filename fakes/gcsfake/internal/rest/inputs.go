@@ -15,17 +15,21 @@ var (
 	policyMembers   = accept.Names("bindings", "etag", "version")
 	roleMembers     = accept.Names("description", "includedPermissions", "stage", "title").Ignored("name")
 
+	bucketEntry = accept.Names().Ignored("bucket", "domain", "email", "entity", "entityId", "etag", "id", "kind", "projectTeam", "role", "selfLink")
+	objectEntry = bucketEntry.Ignored("generation", "object")
+
 	bucketMembers = accept.Names("defaultEventBasedHold", "iamConfiguration", "labels", "retentionPolicy", "softDeletePolicy.retentionDurationSeconds", "versioning.enabled").
 			Different("autoclass.enabled", "autoclass.terminalStorageClass", "cors", "customPlacementConfig", "encryption.defaultKmsKeyName", "lifecycle", "location",
 			"logging", "rpo", "storageClass", "website").
-		Refused("acl", "defaultObjectAcl").
+		With("acl", "defaultObjectAcl").
 		Ignored("autoclass.terminalStorageClassUpdateTime", "autoclass.toggleTime", "etag", "generation", "hardDeleteTime", "id", "kind", "locationType",
 			"metageneration", "name", "objectRetention", "owner", "projectNumber", "satisfiesPZI", "satisfiesPZS", "selfLink", "softDeletePolicy.effectiveTime",
 			"softDeleteTime", "timeCreated", "updated")
 	objectMembers = accept.Names("cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "contentType", "customTime", "eventBasedHold", "metadata",
 		"retention.mode", "retention.retainUntilTime", "temporaryHold").
 		Different("kmsKeyName", "storageClass").
-		Refused("acl", "contexts").
+		With("acl").
+		Refused("contexts").
 		Ignored("bucket", "componentCount", "crc32c", "customerEncryption", "etag", "generation", "hardDeleteTime", "id", "kind", "md5Hash", "mediaLink",
 			"metageneration", "name", "owner", "retentionExpirationTime", "selfLink", "size", "softDeleteTime", "timeCreated", "timeDeleted", "timeFinalized",
 			"timeStorageClassUpdated", "updated")
@@ -34,13 +38,14 @@ var (
 // Inputs of several operations of the JSON API.
 var (
 	ofEvery         = accept.Inputs{Query: everyQuery}
+	ofGeneration    = accept.Inputs{Query: everyQuery.With("generation")}
 	ofCloud         = accept.Inputs{Query: cloudQuery}
 	testPermissions = accept.Inputs{Query: cloudQuery, Fields: accept.Names("permissions")}
 	setPolicy       = accept.Inputs{Query: cloudQuery, Fields: policyMembers.Below("policy")}
 	listRoles       = accept.Inputs{Query: cloudQuery.With("pageSize", "pageToken", "view")}
-	changeBucket    = accept.Inputs{Query: everyQuery.And(matchQuery).Different("projection").Refused("predefinedAcl", "predefinedDefaultObjectAcl"), Fields: bucketMembers}
+	changeBucket    = accept.Inputs{Query: everyQuery.And(matchQuery).With("predefinedAcl", "predefinedDefaultObjectAcl", "projection"), Fields: bucketMembers}
 	changeObject    = accept.Inputs{
-		Query:  everyQuery.And(generationQuery).With("generation", "overrideUnlockedRetention").Different("projection").Refused("predefinedAcl"),
+		Query:  everyQuery.And(generationQuery).With("generation", "overrideUnlockedRetention").With("projection", "predefinedAcl"),
 		Fields: objectMembers,
 	}
 )
@@ -49,11 +54,11 @@ var (
 // read. Therefore, fields that only the service sets are ignored, as Google does.
 var Inputs = map[string]accept.Inputs{
 	"storage.buckets.insert": {
-		Query:  everyQuery.With("enableObjectRetention", "project").Different("projection").Refused("predefinedAcl", "predefinedDefaultObjectAcl"),
+		Query:  everyQuery.With("enableObjectRetention", "project").With("projection", "predefinedAcl", "predefinedDefaultObjectAcl"),
 		Fields: bucketMembers.With("name"),
 	},
-	"storage.buckets.list":  {Query: everyQuery.With("maxResults", "pageToken", "prefix", "project").Different("projection", "returnPartialSuccess")},
-	"storage.buckets.get":   {Query: everyQuery.And(matchQuery).Different("projection")},
+	"storage.buckets.list":  {Query: everyQuery.With("maxResults", "pageToken", "prefix", "project").With("projection").Different("returnPartialSuccess")},
+	"storage.buckets.get":   {Query: everyQuery.And(matchQuery).With("projection")},
 	"storage.buckets.patch": changeBucket, "storage.buckets.update": changeBucket,
 	"storage.buckets.delete":              {Query: everyQuery.And(matchQuery)},
 	"storage.buckets.lockRetentionPolicy": {Query: everyQuery.With("ifMetagenerationMatch")},
@@ -63,33 +68,48 @@ var Inputs = map[string]accept.Inputs{
 	"storage.buckets.getStorageLayout":    {Query: everyQuery.With("prefix")},
 	"storage.managedFolders.list":         {Query: everyQuery.Different("pageSize", "pageToken", "prefix")},
 	"storage.objects.insert": {
-		Query:  everyQuery.And(generationQuery).With("contentEncoding", "kmsKeyName", "name", "uploadType", "upload_id").Different("projection").Refused("predefinedAcl"),
+		Query:  everyQuery.And(generationQuery).With("contentEncoding", "kmsKeyName", "name", "uploadType", "upload_id", "predefinedAcl", "projection"),
 		Fields: objectMembers.With("crc32c", "md5Hash", "name"),
 	},
 	"storage.objects.list": {
 		Query: everyQuery.With("delimiter", "endOffset", "includeTrailingDelimiter", "matchGlob", "maxResults", "pageToken", "prefix", "softDeleted", "startOffset",
 			"versions").
-			Different("includeFoldersAsPrefixes", "projection").Refused("filter"),
+			With("projection").Different("includeFoldersAsPrefixes").Refused("filter"),
 	},
-	"storage.objects.get":   {Query: everyQuery.And(generationQuery).With("generation", "softDeleted").Different("projection")},
+	"storage.objects.get":   {Query: everyQuery.And(generationQuery).With("generation", "softDeleted").With("projection")},
 	"storage.objects.patch": changeObject, "storage.objects.update": changeObject,
 	"storage.objects.delete":  {Query: everyQuery.And(generationQuery).With("generation")},
-	"storage.objects.restore": {Query: everyQuery.And(generationQuery).With("generation").Different("projection").Refused("copySourceAcl")},
-	"storage.objects.move":    {Query: everyQuery.And(generationQuery, sourceQuery).Different("projection")},
+	"storage.objects.restore": {Query: everyQuery.And(generationQuery).With("generation", "copySourceAcl", "projection")},
+	"storage.objects.move":    {Query: everyQuery.And(generationQuery, sourceQuery).With("projection")},
 	"storage.objects.copy": {
-		Query:  everyQuery.And(generationQuery, sourceQuery).With("destinationKmsKeyName", "sourceGeneration").Different("projection").Refused("destinationPredefinedAcl"),
+		Query:  everyQuery.And(generationQuery, sourceQuery).With("destinationKmsKeyName", "sourceGeneration", "destinationPredefinedAcl", "projection"),
 		Fields: objectMembers,
 	},
 	"storage.objects.rewrite": {
-		Query: everyQuery.And(generationQuery, sourceQuery).With("destinationKmsKeyName", "maxBytesRewrittenPerCall", "rewriteToken", "sourceGeneration").
-			Different("projection").Refused("destinationPredefinedAcl"),
+		Query: everyQuery.And(generationQuery, sourceQuery).With("destinationKmsKeyName", "maxBytesRewrittenPerCall", "rewriteToken", "sourceGeneration",
+			"destinationPredefinedAcl", "projection"),
 		Fields: objectMembers,
 	},
 	"storage.objects.compose": {
-		Query: everyQuery.With("ifGenerationMatch", "ifMetagenerationMatch", "kmsKeyName").Refused("destinationPredefinedAcl"),
+		Query: everyQuery.With("ifGenerationMatch", "ifMetagenerationMatch", "kmsKeyName", "destinationPredefinedAcl"),
 		Fields: objectMembers.Below("destination").Ignored("kind").With("deleteSourceObjects", "sourceObjects.generation", "sourceObjects.name",
 			"sourceObjects.objectPreconditions.ifGenerationMatch"),
 	},
+
+	"storage.bucketAccessControls.list": ofEvery, "storage.bucketAccessControls.get": ofEvery, "storage.bucketAccessControls.delete": ofEvery,
+	"storage.bucketAccessControls.insert":        {Query: everyQuery, Fields: bucketEntry.With("entity", "role")},
+	"storage.bucketAccessControls.patch":         {Query: everyQuery, Fields: bucketEntry.With("role")},
+	"storage.bucketAccessControls.update":        {Query: everyQuery, Fields: bucketEntry.With("role")},
+	"storage.defaultObjectAccessControls.list":   {Query: everyQuery.And(matchQuery)},
+	"storage.defaultObjectAccessControls.get":    ofEvery,
+	"storage.defaultObjectAccessControls.delete": ofEvery,
+	"storage.defaultObjectAccessControls.insert": {Query: everyQuery, Fields: objectEntry.With("entity", "role")},
+	"storage.defaultObjectAccessControls.patch":  {Query: everyQuery, Fields: objectEntry.With("role")},
+	"storage.defaultObjectAccessControls.update": {Query: everyQuery, Fields: objectEntry.With("role")},
+	"storage.objectAccessControls.list":          ofGeneration, "storage.objectAccessControls.get": ofGeneration, "storage.objectAccessControls.delete": ofGeneration,
+	"storage.objectAccessControls.insert": {Query: ofGeneration.Query, Fields: objectEntry.With("entity", "role")},
+	"storage.objectAccessControls.patch":  {Query: ofGeneration.Query, Fields: objectEntry.With("role")},
+	"storage.objectAccessControls.update": {Query: ofGeneration.Query, Fields: objectEntry.With("role")},
 
 	"storage.projects.serviceAccount.get": ofEvery, "storage.projects.hmacKeys.get": ofEvery, "storage.projects.hmacKeys.delete": ofEvery,
 	"storage.projects.hmacKeys.create": {Query: everyQuery.With("serviceAccountEmail")},

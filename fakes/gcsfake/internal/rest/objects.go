@@ -68,6 +68,9 @@ func (c *Call) creates(b *store.Bucket, name string, a *store.Attributes) error 
 	if err := c.need("storage.objects.create", b, name); err != nil {
 		return err
 	}
+	if err := c.newACL(b, a); err != nil {
+		return err
+	}
 	if a.Retention != nil {
 		if b.Settings.ObjectRetention.Mode == "" {
 			return gcserr.Invalid.Say("Object retention is not enabled on bucket '%s'.", b.Name)
@@ -116,14 +119,11 @@ func (c *Call) object(permission string) (*store.Object, *store.Bucket, error) {
 		return nil, nil, err
 	}
 	name := c.vars["object"]
-	if err := c.need(permission, b, name); err != nil {
-		return nil, b, err
-	}
 	g, err := c.generation()
 	if err != nil {
 		return nil, b, err
 	}
-	return c.api.store.Get(b.Name, name, g)
+	return c.permitted(permission, b, name, g)
 }
 
 func (c *Call) getObject(w http.ResponseWriter) error {
@@ -229,7 +229,10 @@ func (c *Call) patchObject(w http.ResponseWriter) error {
 // updateObject replaces the attributes: those that are not sent are removed.
 func (c *Call) updateObject(w http.ResponseWriter) error {
 	return c.changeObject(w, func(a *store.Attributes) {
-		*a = store.Attributes{StorageClass: a.StorageClass, KMSKeyName: a.KMSKeyName, Retention: a.Retention, CustomTime: a.CustomTime}
+		*a = store.Attributes{
+			StorageClass: a.StorageClass, KMSKeyName: a.KMSKeyName, Retention: a.Retention, CustomTime: a.CustomTime,
+			Owner: a.Owner, OwnerUID: a.OwnerUID, ACL: a.ACL,
+		}
 	})
 }
 
@@ -259,6 +262,9 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 		o.Metadata = maps.Clone(o.Metadata)
 		prepare(&o.Attributes)
 		if err := f.apply(&o.Attributes, present); err != nil {
+			return err
+		}
+		if err := c.changeACL(b, &before, o, present); err != nil {
 			return err
 		}
 		if o.StorageClass != class {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
@@ -31,7 +32,7 @@ type objectFields struct {
 	MD5                string             `json:"md5Hash"`
 	CRC32C             string             `json:"crc32c,omitempty"`
 	KMSKeyName         string             `json:"kmsKeyName"`
-	ACL                json.RawMessage    `json:"acl"`
+	ACL                []policy.Entry     `json:"acl"`
 	Contexts           json.RawMessage    `json:"contexts"`
 	Retention          *struct {
 		Mode  string `json:"mode"`
@@ -58,6 +59,9 @@ func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMes
 	}
 	if _, ok := present["metadata"]; ok {
 		a.Metadata = mergeMetadata(a.Metadata, f.Metadata)
+	}
+	if _, ok := present["acl"]; ok {
+		a.ACL = f.ACL
 	}
 	if f.TemporaryHold != nil {
 		a.TemporaryHold, a.ShowsTemporaryHold = *f.TemporaryHold, true
@@ -165,6 +169,8 @@ type objectResource struct {
 	KMSKeyName         string            `json:"kmsKeyName,omitempty"`
 	CustomerEncryption map[string]string `json:"customerEncryption,omitempty"`
 	Retention          any               `json:"retention,omitempty"`
+	ACL                []accessControl   `json:"acl,omitempty"`
+	Owner              map[string]string `json:"owner,omitempty"`
 }
 
 // show is an object resource. Its links lead to this server.
@@ -216,6 +222,10 @@ func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 	}
 	if o.Retention != nil {
 		out.Retention = map[string]string{"mode": o.Retention.Mode, "retainUntilTime": stamp(o.Retention.Until)}
+	}
+	if c.showsACLs(b) && c.mayOn("storage.objects.getIamPolicy", b, o) {
+		out.ACL = c.showEntries(&accessList{bucket: b, object: o, kind: "objectAccessControl", entries: c.objectEntries(&o.Attributes, b)})
+		out.Owner = map[string]string{"entity": c.objectOwner(&o.Attributes, b).Entity}
 	}
 	return out
 }

@@ -68,10 +68,12 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 		if err := c.checkUniform(b.Settings.IAM.Uniform.Enabled); err != nil {
 			return err
 		}
-		return gcserr.Unimplemented.Say("This fake does not support access control lists.")
 	}
 	a := from.Attributes
 	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
+	if !c.isTrue("copySourceAcl") {
+		a.Owner, a.OwnerUID, a.ACL = "", "", nil
+	}
 	if err := c.creates(b, from.Name, &a); err != nil {
 		return err
 	}

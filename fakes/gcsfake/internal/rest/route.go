@@ -34,7 +34,7 @@ func routes() map[int][]route {
 }
 
 func allRoutes() []route {
-	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, keyRoutes, roleRoutes, tokenRoutes, unservedRoutes())
+	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, keyRoutes, roleRoutes, tokenRoutes, aclRoutes(), unservedRoutes())
 	for i := range all {
 		all[i].segments = strings.Split(strings.TrimPrefix(all[i].pattern, "/"), "/")
 	}

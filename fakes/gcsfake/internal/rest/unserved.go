@@ -4,7 +4,6 @@ package rest
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -14,24 +13,6 @@ import (
 // unserved lists the methods of the discovery documents that the fake does not implement. It rejects them explicitly,
 // so that clients do not mistake a 404 for a missing object.
 const unserved = `
-	GET    /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.list
-	POST   /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.insert
-	GET    /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.get
-	PATCH  /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.patch
-	PUT    /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.update
-	DELETE /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.delete
-	GET    /storage/v1/b/{bucket}/defaultObjectAcl                   storage.defaultObjectAccessControls.list
-	POST   /storage/v1/b/{bucket}/defaultObjectAcl                   storage.defaultObjectAccessControls.insert
-	GET    /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.get
-	PATCH  /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.patch
-	PUT    /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.update
-	DELETE /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.delete
-	GET    /storage/v1/b/{bucket}/o/{object}/acl                     storage.objectAccessControls.list
-	POST   /storage/v1/b/{bucket}/o/{object}/acl                     storage.objectAccessControls.insert
-	GET    /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.get
-	PATCH  /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.patch
-	PUT    /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.update
-	DELETE /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.delete
 	GET    /storage/v1/b/{bucket}/o/{object}/iam                     storage.objects.getIamPolicy
 	PUT    /storage/v1/b/{bucket}/o/{object}/iam                     storage.objects.setIamPolicy
 	GET    /storage/v1/b/{bucket}/o/{object}/iam/testPermissions     storage.objects.testIamPermissions
@@ -96,32 +77,13 @@ func unservedRoutes() []route {
 	return out
 }
 
-// notServed handles an operation in the table above. ACL operations are rejected like in the service where it does
-// not support them at all.
+// notServed handles an operation in the table above.
 func (c *Call) notServed(http.ResponseWriter) error {
-	if err := c.refuseACLs(); err != nil {
-		return err
-	}
 	return gcserr.Unimplemented.Say("This fake does not support %s.", c.Operation)
 }
 
-// refuseACLs checks the permissions of the access control methods ("IAM permissions for JSON methods", "ACL-related
-// methods") and rejects them under uniform bucket-level access.
-func (c *Call) refuseACLs() error {
-	kind, verb, _ := strings.Cut(strings.TrimPrefix(c.Operation, "storage."), ".")
-	if !strings.HasSuffix(kind, "AccessControls") {
-		return nil
-	}
-	on, action := "buckets", "set"
-	if kind == "objectAccessControls" {
-		on = "objects"
-	}
-	if slices.Contains([]string{"list", "get"}, verb) {
-		action = "get"
-	}
-	return c.refuseACL(on, action)
-}
-
+// refuseACL rejects an operation of the XML API on an access control list: first callers without permission, and
+// under uniform bucket-level access like the service.
 func (c *Call) refuseACL(on, action string) error {
 	b, err := c.bucket()
 	if err != nil {

@@ -131,16 +131,12 @@ func (c *Call) xmlDescription() (store.Attributes, string, error) {
 	return a, key, err
 }
 
-// xmlACL rejects canned ACLs except private.
+// xmlACL rejects canned ACLs under uniform access, even private.
 func (c *Call) xmlACL(b *store.Bucket) error {
 	for _, name := range []string{"X-Goog-Acl", "X-Amz-Acl"} {
 		v := c.r.Header.Get(name)
-		switch {
-		case v == "" || (v == "private" && !b.Settings.IAM.Uniform.Enabled):
-		case b.Settings.IAM.Uniform.Enabled:
+		if v != "" && b.Settings.IAM.Uniform.Enabled {
 			return gcserr.Invalid.Say("Cannot insert legacy ACL for an object when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
-		default:
-			return gcserr.Unimplemented.Say("This fake does not support access control lists.")
 		}
 	}
 	return nil
@@ -271,7 +267,7 @@ func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 		return err
 	}
 	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key}
-	if err := c.creates(b, o.Name, &a); err != nil {
+	if err := c.creates(b, o.Name, &o.Attributes); err != nil {
 		return err
 	}
 	if err := c.mayFinish(b, o.Name); err != nil {

@@ -28,6 +28,9 @@ type Bucket struct {
 	// Config contains the fields of the bucket resource that clients set, by name, as JSON.
 	Config map[string]json.RawMessage `json:"config"`
 	Policy policy.Policy              `json:"policy"`
+	// DefaultACL is the access control list of new objects without uniform access, in addition to their owners; nil
+	// means projectPrivate.
+	DefaultACL []policy.Entry `json:"defaultObjectAcl"`
 
 	// Settings is the parsed part of Config that affects behavior.
 	Settings Settings `json:"-"`
@@ -100,6 +103,13 @@ type Attributes struct {
 	ShowsTemporaryHold  bool       `json:"showsTemporaryHold,omitempty"`
 	ShowsEventBasedHold bool       `json:"showsEventBasedHold,omitempty"`
 	Retention           *Retention `json:"retention,omitempty"`
+
+	// Owner is the email of the account that created the object in a bucket without uniform access, and OwnerUID its
+	// unique ID.
+	Owner    string `json:"owner,omitempty"`
+	OwnerUID string `json:"ownerUid,omitempty"`
+	// ACL is the access control list, with the owner; nil means projectPrivate.
+	ACL []policy.Entry `json:"acl,omitempty"`
 }
 
 // Retention is the retention configuration of a single object.
