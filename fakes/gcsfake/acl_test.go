@@ -197,7 +197,7 @@ func TestDefaultObjectACL(t *testing.T) {
 	}
 }
 
-// TestPublicAccessPrevention excludes everyone from lists, and from objects whose lists have everyone.
+// TestPublicAccessPreventionOfLists excludes everyone from lists, and from objects whose lists have everyone.
 func TestPublicAccessPreventionOfLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,9 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +144,42 @@ func FuzzPolicies(f *testing.F) {
 		}
 		// The administrator retains access through the project, regardless of a bucket's policy.
 		noServerError(t, w.send(t, "", operation{method: "GET", path: o}))
+	})
+}
+
+// FuzzAccessControlLists sets arbitrary entries. One that is accepted is in the list afterwards, and the policy of the
+// bucket is still one that can be set.
+func FuzzAccessControlLists(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	for _, entity := range []string{"allUsers", "user-a@example.com", "group-g@example.com", "domain-example.com", "project-owners-cooper-fake", "user-target@cooper-fake.iam.gserviceaccount.com", "x"} {
+		f.Add(entity, "READER", "gzip;q=0, *")
+	}
+	f.Fuzz(func(t *testing.T, entity, role, accepts string) {
+		raw, err := json.Marshal(map[string]string{"entity": entity, "role": role})
+		wantNoError(t, err)
+		for _, path := range []string{"/acl", "/defaultObjectAcl", "/o/o/acl"} {
+			got := w.send(t, w.admin, operation{method: "POST", path: "/storage/v1/b/fine" + path, body: string(raw)})
+			noServerError(t, got)
+			var entry struct{ Entity, Role string }
+			if got.Code != http.StatusOK {
+				continue
+			}
+			wantNoError(t, json.Unmarshal(got.Body.Bytes(), &entry))
+			if list := w.entries(t, w.admin, "/storage/v1/b/fine"+path); !slices.Contains(list, entry.Entity+" "+entry.Role) {
+				t.Errorf("%s has no %s %s: %q", path, entry.Entity, entry.Role, list)
+			}
+		}
+		policy := w.send(t, w.admin, operation{method: "GET", path: "/storage/v1/b/fine/iam"}).Body.String()
+		if got := w.send(t, w.admin, operation{method: "PUT", path: "/storage/v1/b/fine/iam", body: policy}); got.Code != http.StatusOK {
+			t.Errorf("the policy %s is refused: %s", policy, got.Body)
+		}
+		for _, path := range []string{"/acl/", "/defaultObjectAcl/", "/o/o/acl/"} { // lists do not grow without end
+			noServerError(t, w.send(t, w.admin, operation{method: "DELETE", path: "/storage/v1/b/fine" + path + url.PathEscape(entity)}))
+		}
+		req := w.request(t, operation{method: "GET", path: o + "?alt=media"})
+		req.Header.Set("Accept-Encoding", accepts)
+		noServerError(t, w.serve(req))
 	})
 }
 

@@ -113,6 +113,7 @@ func (o *options) announce(w io.Writer, server *gcsfake.Server, url string) {
 	fmt.Fprintf(w, "export GOOGLE_APPLICATION_CREDENTIALS=%s\n", o.keyFile)
 	fmt.Fprintf(w, "export CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE=%s/storage/v1/\n", url)
 	fmt.Fprintf(w, "export CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE=%s\n", o.keyFile)
+	fmt.Fprintf(w, "export CLOUDSDK_AUTH_TOKEN_HOST=%s/token\n", url)
 	if o.anonymousIs != "" { // Google's clients send no credentials then
 		fmt.Fprintf(w, "export STORAGE_EMULATOR_HOST=%s\n", url)
 	}

@@ -201,6 +201,9 @@ func (c *Call) checkEntry(e policy.Entry, roles map[string]string) (policy.Entry
 func (c *Call) entity(text string) (name, uid string, err error) {
 	bad := gcserr.Invalid.Say("Invalid argument: entity %q of an access control list.", text)
 	kind, name, _ := strings.Cut(text, "-")
+	if strings.ContainsAny(name, ":/?[] \t\r\n") { // no member of a policy has these
+		return "", "", bad
+	}
 	switch kind {
 	case "allUsers", "allAuthenticatedUsers":
 		if name != "" {
