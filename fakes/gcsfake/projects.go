@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
@@ -21,10 +22,15 @@ func (s *state) openProject(caller, id string) error {
 	}
 	p := identity.Project{ID: id, Policy: policy.Policy{Sequence: 1}}
 	for _, role := range adminRoles { // at once: another request of the administrator can follow immediately
-		p.Policy.Bindings = append(p.Policy.Bindings, policy.Binding{Role: role, Members: []string{"serviceAccount:" + caller}})
+		members := []string{"serviceAccount:" + caller, "serviceAccount:" + s.options.adminEmail(id)}
+		p.Policy.Bindings = append(p.Policy.Bindings, policy.Binding{Role: role, Members: members})
 	}
 	if err := s.directory.AddProject(p); err != nil {
 		return fmt.Errorf("create project %s: %w", id, err)
 	}
-	return s.openAdmin(id)
+	_, err := s.directory.CreateAccount(id, adminID, "Administrator of the fake", "")
+	if err != nil && gcserr.From(err).Reason != "alreadyExists" {
+		return fmt.Errorf("create the administrator of project %s: %w", id, err)
+	}
+	return nil
 }

@@ -32,8 +32,11 @@ var predefinedBucket = map[string]predefinedList{
 func (l predefinedList) entries(number string) []policy.Entry {
 	out := []policy.Entry{}
 	for _, e := range []policy.Entry{
-		{Entity: "project-owners-" + number, Role: l.owners}, {Entity: "project-editors-" + number, Role: l.editors}, {Entity: "project-viewers-" + number, Role: l.viewers},
-		{Entity: "allAuthenticatedUsers", Role: l.authenticated}, {Entity: "allUsers", Role: l.everyone},
+		{Entity: "project-owners-" + number, Role: l.owners},
+		{Entity: "project-editors-" + number, Role: l.editors},
+		{Entity: "project-viewers-" + number, Role: l.viewers},
+		{Entity: "allAuthenticatedUsers", Role: l.authenticated},
+		{Entity: "allUsers", Role: l.everyone},
 	} {
 		if e.Role != "" {
 			out = append(out, e)

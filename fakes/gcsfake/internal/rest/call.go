@@ -167,7 +167,10 @@ func (c *Call) claimed() string {
 		credential = rest
 	}
 	id, _, _ := strings.Cut(credential, "/")
-	return cmp.Or(id, c.api.anonymous)
+	if id == "" && c.flavour != inOAuth && c.r.Header.Get("Authorization") == "" {
+		return c.api.anonymous
+	}
+	return id
 }
 
 // Claimed returns the access ID in the request's signature, even if the signature is not verified.

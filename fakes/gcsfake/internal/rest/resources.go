@@ -75,6 +75,7 @@ func ofBucket(permission string, f func(*Call, *store.Bucket) (any, error)) hand
 
 // bucketOf, projectOf and accountOf find resources for operations that require no permission on them.
 func bucketOf(c *Call) (*store.Bucket, error) { return c.bucket() }
+
 func projectOf(c *Call) (identity.Project, error) {
 	if c.caller.Name == "" {
 		return identity.Project{}, c.refused("resourcemanager.projects.get", "the Google Cloud project")
