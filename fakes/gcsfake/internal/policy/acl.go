@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -109,7 +110,18 @@ func (p *Policy) BucketEntries(number func(id string) string) []Entry {
 			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Compare(rank(a.Entity), rank(b.Entity)) })
 	return out
+}
+
+// rank orders the teams of projects before all other entities, as Google does.
+func rank(entity string) int {
+	for i, team := range []string{"owners", "editors", "viewers"} {
+		if strings.HasPrefix(entity, "project-"+team) {
+			return i
+		}
+	}
+	return len(teams)
 }
 
 // WithBucketEntries returns the policy with another access control list. Other bindings do not change, and neither do

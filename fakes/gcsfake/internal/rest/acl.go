@@ -85,7 +85,18 @@ func (c *Call) objectEntries(a *store.Attributes, b *store.Bucket) []policy.Entr
 	if a.ACL != nil {
 		return a.ACL
 	}
-	return with(predefinedObject["projectPrivate"].entries(c.projectNumber(b.Project)), c.objectOwner(a, b))
+	return withOwner(predefinedObject["projectPrivate"].entries(c.projectNumber(b.Project)), c.objectOwner(a, b))
+}
+
+// withOwner returns the list of an object with its owner, after the teams of projects that it begins with, as Google
+// shows it.
+func withOwner(entries []policy.Entry, owner policy.Entry) []policy.Entry {
+	out := slices.DeleteFunc(slices.Clone(entries), func(other policy.Entry) bool { return other.Entity == owner.Entity })
+	teams := slices.IndexFunc(out, func(e policy.Entry) bool { return !strings.HasPrefix(e.Entity, "project-") })
+	if teams < 0 {
+		teams = len(out)
+	}
+	return slices.Insert(out, teams, owner)
 }
 
 // defaultEntries returns the list for new objects of a bucket.
@@ -162,7 +173,7 @@ func (c *Call) newACL(b *store.Bucket, a *store.Attributes) error {
 	if err != nil {
 		return err
 	}
-	a.ACL = with(entries, c.objectOwner(a, b))
+	a.ACL = withOwner(entries, c.objectOwner(a, b))
 	return checkPublic(b, a.ACL)
 }
 
@@ -297,7 +308,6 @@ func (c *Call) bucketLists(b *store.Bucket, fields map[string]json.RawMessage) (
 		if name := c.query.Get(l.parameter); name != "" {
 			*l.to, err = c.predefined(l.predefined, name, b)
 		} else if raw := fields[l.field]; raw != nil && string(raw) != "null" {
-			c.full = true
 			var entries []policy.Entry
 			if err = parseJSON(raw, &entries); err == nil {
 				*l.to, err = c.checkEntries(b, entries, l.roles)

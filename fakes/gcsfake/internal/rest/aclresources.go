@@ -111,7 +111,7 @@ func (c *Call) changeEntries(change func(l *accessList) error) (*accessList, err
 			if err := change(l); err != nil {
 				return err
 			}
-			o.ACL = with(l.entries, c.objectOwner(&o.Attributes, b))
+			o.ACL = withOwner(l.entries, c.objectOwner(&o.Attributes, b))
 			return checkPublic(b, l.entries)
 		})
 		return l, err

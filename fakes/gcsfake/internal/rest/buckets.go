@@ -174,7 +174,7 @@ func defaultPolicy(b *store.Bucket) policy.Policy {
 // checkACLs rejects access control lists in a request if uniform access does not allow them. The response to a
 // request with a list shows the list by default.
 func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error {
-	c.full = c.full || fields["acl"] != nil
+	c.full = c.full || c.setsACL(fields)
 	return c.checkUniform(uniform && c.setsACL(fields))
 }
 
