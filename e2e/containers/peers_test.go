@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -16,6 +17,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/modules/localstack"
 	miniomodule "github.com/testcontainers/testcontainers-go/modules/minio"
 	"github.com/testcontainers/testcontainers-go/wait"
+	"google.golang.org/api/option"
 
 	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
@@ -101,6 +103,13 @@ func TestPeerModules(t *testing.T) {
 		response, err := http.DefaultClient.Do(request)
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Errorf("the configuration: %v %v", response, err)
+		}
+		client, err := storage.NewClient(t.Context(), option.WithEndpoint(url+"/storage/v1/"), option.WithoutAuthentication())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Bucket("photos").Create(t.Context(), "test-project", nil); err != nil {
+			t.Error(err)
 		}
 	})
 }
