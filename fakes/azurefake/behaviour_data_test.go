@@ -188,7 +188,7 @@ func leasedRows() map[string]behaviour {
 		"container whose lease is released: deleted":        {before: append(append([]request{}, taken...), leaseOf("", "release", leaseA, "", nil)), call: remove(""), status: 202},
 		"container that is deleted: blobs in it":            {before: []request{remove("")}, call: put("b", "text"), status: 404, code: "ContainerNotFound"},
 		"container that is deleted: made again at once":     {before: []request{remove("")}, call: request{method: "PUT", query: ofType}, status: 409, code: "ContainerBeingDeleted"},
-		"container that is deleted: deleted again":          {before: []request{remove("")}, call: remove(""), status: 404},
+		"container that is deleted: deleted again":          {before: []request{remove("")}, call: remove(""), status: 202},
 		"container that is deleted: no longer in a listing": {before: []request{remove("")}, call: list(""), status: 404, code: "ContainerNotFound"},
 	}
 }

@@ -176,8 +176,10 @@ func TestDelegatedTenant(t *testing.T) {
 	info := func(tenant string) service.KeyInfo {
 		return service.KeyInfo{Start: to.Ptr(now.Format(sas.TimeFormat)), Expiry: to.Ptr(now.Add(time.Hour).Format(sas.TimeFormat)), DelegatedUserTenantID: &tenant}
 	}
-	_, err := svc.GetUserDelegationCredential(t.Context(), info("6d1f0c3e-0f0e-4b6f-9b7e-2f5f4d1b7a10"), nil)
-	wantCode(t, "a key for users of a tenant", err, "")
+	_, err := svc.GetUserDelegationCredential(t.Context(), info(h.TenantID()), nil)
+	wantCode(t, "a key for users of the tenant", err, "")
+	_, err = svc.GetUserDelegationCredential(t.Context(), info("6d1f0c3e-0f0e-4b6f-9b7e-2f5f4d1b7a10"), nil)
+	wantCode(t, "a key for users of another tenant", err, "AuthenticationFailed")
 	_, err = svc.GetUserDelegationCredential(t.Context(), info("contoso"), nil)
 	wantCode(t, "a key for users of what is no tenant", err, "InvalidXmlNodeValue")
 }

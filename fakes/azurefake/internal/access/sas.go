@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -231,12 +232,24 @@ func signedResource(q url.Values, t Target) (string, error) {
 	case "c":
 		return name, nil
 	case "b", "bs", "bv":
-		// The service treats a backslash as a slash.
-		return name + "/" + strings.ReplaceAll(t.Blob, `\`, "/"), nil
+		return name + "/" + t.Blob, nil
+	case "d":
+		return signedDirectory(name, q, t)
 	case "":
 		return "", azerr.AuthenticationFailed("sr is mandatory. Cannot be empty")
 	}
 	return "", azerr.AuthenticationFailed("Signature fields not well formed.")
+}
+
+// signedDirectory returns the canonical name of the directory that contains the blob, with the depth that the signature
+// has. Accounts without a hierarchical namespace also accept such signatures (live tests of azblob v1.8.3).
+func signedDirectory(container string, q url.Values, t Target) (string, error) {
+	depth, err := strconv.Atoi(q.Get("sdd"))
+	if err != nil || depth < 0 || q.Get("sv") < versionAgents {
+		return "", azerr.AuthenticationFailed("Signature fields not well formed.")
+	}
+	parts := strings.Split(t.Blob, "/")
+	return strings.Join(append([]string{container}, parts[:min(depth, len(parts))]...), "/"), nil
 }
 
 func resourceLines(q url.Values) []string {

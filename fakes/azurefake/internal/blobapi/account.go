@@ -5,11 +5,13 @@ package blobapi
 import (
 	"encoding/xml"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 )
 
 func (c *Call) accountInformation(w http.ResponseWriter) error {
@@ -46,6 +48,9 @@ func (c *Call) userDelegationKey(w http.ResponseWriter) error {
 	}
 	if asked.Delegated != "" && uuid.Validate(asked.Delegated) != nil {
 		return invalidNode
+	}
+	if asked.Delegated != "" && !strings.EqualFold(asked.Delegated, c.api.Directory.TenantID()) {
+		return azerr.AuthenticationFailed("The tenant %s is not known in this directory.", asked.Delegated)
 	}
 	const layout = "2006-01-02T15:04:05Z"
 	version := w.Header().Get("X-Ms-Version")

@@ -69,6 +69,9 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 }
 
 func (c *Call) mayStage(e *store.Entry, id string) error {
+	if err := c.mayOverwrite(e); err != nil {
+		return err
+	}
 	if e.Current != nil && e.Current.Type != store.BlockBlob {
 		return azerr.InvalidBlobType
 	}

@@ -102,6 +102,7 @@ func (a *API) target(r *http.Request, q url.Values) (t access.Target, secondary 
 	}
 	account, secondary := strings.CutSuffix(location, secondarySuffix)
 	container, name, _ := strings.Cut(path, "/")
+	name = strings.ReplaceAll(name, `\`, "/") // the service stores a backslash as a slash
 	t = access.Target{Account: account, Container: container, Blob: name}
 	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/"+location); ok && pathStyle && secondary {
 		t.SignedPath = "/" + account + rest

@@ -75,7 +75,8 @@ type span struct {
 	partial        bool
 }
 
-// rangeOf reads the range of a request. A form that the service does not know is ignored.
+// rangeOf reads the range of a request. The service ignores ranges that it cannot parse, several ranges, and ranges that
+// end before they start.
 func rangeOf(h http.Header, size int64) (span, error) {
 	whole := span{0, size, false}
 	value := cmp.Or(h.Get("X-Ms-Range"), h.Get("Range"))
@@ -89,7 +90,7 @@ func rangeOf(h http.Header, size int64) (span, error) {
 	if last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || n < start {
-			return whole, azerr.InvalidHeaderValue
+			return whole, nil
 		}
 		end = min(end, n)
 	}
@@ -244,9 +245,9 @@ func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 	if b.Copy != nil {
 		c.setCopy(w, b.Copy)
 	}
-	if b.Snapshot == "" && b == e.Current {
+	c.setTierHeaders(w, b)
+	if b == e.Current {
 		c.setLease(w, e.Lease)
-		c.setTierHeaders(w, b)
 	}
 }
 

@@ -174,7 +174,9 @@ type blobXML struct {
 
 	Properties blobPropertiesXML
 	Metadata   metadataXML `xml:",omitempty"`
-	Tags       *[]tagXML   `xml:"Tags>TagSet>Tag"`
+	// Deleted is set for a blob that has only versions.
+	Deleted bool      `xml:"HasVersionsOnly,omitempty"`
+	Tags    *[]tagXML `xml:"Tags>TagSet>Tag"`
 	// OrMetadata is about object replication, which the fake does not have. The service always returns it.
 	OrMetadata string
 }
@@ -336,6 +338,12 @@ func (c *Call) itemsOf(e *store.Entry, l listing) []item {
 	switch {
 	case e.Current != nil:
 		add(stateCurrent, func() blobXML { return c.blobXML(e, e.Current, l) })
+	case l.include["deletedwithversions"] && !l.include["versions"] && len(e.Versions) > 0:
+		add(stateCurrent, func() blobXML {
+			one := c.blobXML(e, e.Versions[len(e.Versions)-1], l)
+			one.Deleted = true
+			return one
+		})
 	case l.include["uncommittedblobs"] && e.HasUncommitted():
 		add(stateCurrent, func() blobXML {
 			return blobXML{Name: nameXML(e.Name), Properties: blobPropertiesXML{BlobType: string(store.BlockBlob), ContentType: anyContent}}

@@ -40,10 +40,7 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 				headers[name] = value
 			}
 		}
-		if len(headers) > 0 {
-			b.Headers = headers
-		}
-		b.Copy = nil
+		b.Headers, b.Copy = headers, nil
 		return nil
 	})
 }

@@ -129,14 +129,14 @@ func (c *Call) write(body received, change func(*store.Change) error) error {
 
 // mayWrite checks everything about a change of a blob that does not need its body.
 func (c *Call) mayWrite(e *store.Entry) error {
-	exists := e.Current != nil
-	if err := c.Caller.AuthorizeWrite(c.Operation, exists); err != nil {
-		if exists && errors.Is(err, azerr.PermissionMismatch) && c.Caller.Authorize(c.Operation) == nil {
-			return errOverwrite
-		}
+	if err := c.mayOverwrite(e); err != nil {
 		return err
 	}
 	cond, err := c.conditions()
+	if err == nil {
+		// The service checks the lease first: https://github.com/Azure/Azurite/issues/2637.
+		err = e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
+	}
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,17 @@ func (c *Call) mayWrite(e *store.Entry) error {
 	if check != nil {
 		return check
 	}
-	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
-		return err
-	}
 	return online(e.Current)
+}
+
+// mayOverwrite authorizes the caller for a blob that may exist.
+func (c *Call) mayOverwrite(e *store.Entry) error {
+	exists := e.Current != nil
+	err := c.Caller.AuthorizeWrite(c.Operation, exists)
+	if exists && errors.Is(err, azerr.PermissionMismatch) && c.Caller.Authorize(c.Operation) == nil {
+		return errOverwrite
+	}
+	return err
 }
 
 // replace makes next the current state of the blob. If next has no tier, it gets the tier of the previous state. With

@@ -235,6 +235,10 @@ func (s *Store) ChangeContainer(account, name string, change func(*Container) er
 func (s *Store) DeleteContainer(account, name string, check func(Container) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k := key(account, name)
+	if h := s.containers[k]; h != nil && !h.Deleted.IsZero() && s.options.Now().Before(h.Deleted.Add(s.options.Deletion)) {
+		return nil // recorded: https://github.com/Azure/azure-sdk-for-go/issues/883
+	}
 	h, err := s.live(account, name)
 	if err != nil {
 		return err
@@ -242,7 +246,6 @@ func (s *Store) DeleteContainer(account, name string, check func(Container) erro
 	if err := check(h.Container); err != nil {
 		return err
 	}
-	k := key(account, name)
 	gone := h.Container
 	gone.Deleted = s.options.Now()
 	records := []journal.Record{}
