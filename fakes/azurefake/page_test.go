@@ -40,6 +40,8 @@ var different = map[string]string{
 	"BlockBlobClient.uploadBlobFromURL":                   "a source on another server is rejected",
 	"ContainerClient.getAccountInfo":                      "always Standard_RAGRS and StorageV2",
 	"ServiceClient.getAccountInfo":                        "always Standard_RAGRS and StorageV2",
+	"ContainerClient.submitBatch":                         "each request in it is authorized; the batch is one call for fault rules and in the record of calls",
+	"ServiceClient.submitBatch":                           "as for a container",
 	"ServiceClient.getStatistics":                         "for the secondary location, which is always up to date",
 	"ServiceClient.setProperties":                         "CORS rules, soft delete and static websites are rejected; logging and metrics are stored without effect",
 	"ServiceClient.listContainersSegment":                 "include=deleted has no effect, since there is no soft delete",

@@ -64,7 +64,8 @@ var good = map[string]string{
 
 // bodies are those of the operations that have one.
 var bodies = map[string]string{
-	"setTags": "<Tags><TagSet></TagSet></Tags>", "commitBlockList": "<BlockList></BlockList>", "stageBlock": "text", "appendBlock": "text", "upload": "text",
+	"submitBatch": batchOf("DELETE /{container}/b HTTP/1.1\r\n"),
+	"setTags":     "<Tags><TagSet></TagSet></Tags>", "commitBlockList": "<BlockList></BlockList>", "stageBlock": "text", "appendBlock": "text", "upload": "text",
 	"setProperties": "<StorageServiceProperties></StorageServiceProperties>", "setAccessPolicy": "<SignedIdentifiers></SignedIdentifiers>",
 }
 
@@ -86,6 +87,9 @@ func (d described) call() request {
 		if p.always && !slices.Contains(httpHeaders, name) && name != "x-ms-version" {
 			out.headers[canonical(name)] = map[bool]string{true: good[name], false: p.value}[p.value == ""]
 		}
+	}
+	if method == "submitBatch" {
+		out.headers["Content-Type"] = batchType
 	}
 	if method == "acquireLease" {
 		out.headers["X-Ms-Lease-Duration"] = good["x-ms-lease-duration"]

@@ -18,6 +18,7 @@ const (
 	ListContainers         Operation = "ListContainers"
 	GetAccountInformation  Operation = "GetAccountInformation"
 	GetUserDelegationKey   Operation = "GetUserDelegationKey"
+	BlobBatch              Operation = "BlobBatch"
 	CreateContainer        Operation = "CreateContainer"
 	GetContainerProperties Operation = "GetContainerProperties"
 	SetContainerMetadata   Operation = "SetContainerMetadata"
@@ -101,6 +102,7 @@ var needed = map[Operation]need{
 	ListContainers:         {"s", "l", "", actionContainers + "read"},
 	GetAccountInformation:  {"sco", "racwdlup", "racwdl", actionContainers + "read"},
 	GetUserDelegationKey:   {"", "", "", actionDelegation},
+	BlobBatch:              {"sco", accountOrder, permissionOrder, actionContainers + "write"},
 	CreateContainer:        {"c", "cw", "", actionContainers + "write"},
 	GetContainerProperties: {"c", "r", "", actionContainers + "read"},
 	SetContainerMetadata:   {"c", "w", "", actionContainers + "write"},

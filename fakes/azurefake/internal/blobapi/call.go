@@ -177,6 +177,7 @@ func accountRoutes() map[string]route {
 		"GET  blobs":                     {access.FindBlobs, (*Call).findBlobs},
 		"GET account properties":         {access.GetAccountInformation, (*Call).accountInformation},
 		"HEAD account properties":        {access.GetAccountInformation, (*Call).accountInformation},
+		"POST  batch":                    {access.BlobBatch, (*Call).batch},
 		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
 	}
 }
@@ -197,6 +198,7 @@ func containerRoutes() map[string]route {
 		"GET container blobs":     {access.FindBlobsInContainer, (*Call).findBlobs},
 		"GET container list":      {access.ListBlobs, (*Call).listBlobs},
 		"GET  list":               {access.ListBlobs, (*Call).listBlobs},
+		"POST container batch":    {access.BlobBatch, (*Call).batch},
 		"GET account properties":  {access.GetAccountInformation, (*Call).accountInformation},
 		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
 	}
@@ -279,9 +281,11 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	if version := c.r.Header.Get("X-Ms-Version"); version != "" && !isVersion(version) {
 		return azerr.InvalidHeaderValue
 	}
-	var err error
-	if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
-		return err
+	if c.Caller == nil { // a request of a batch may have its caller
+		var err error
+		if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
+			return err
+		}
 	}
 	if c.query.Has("resource") || c.query.Has("action") {
 		return azerr.NotServed("Data Lake Storage Gen2")
@@ -330,7 +334,7 @@ func (c *Call) namesState() bool {
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
-		"batch": "batches", "undelete": "restoring deleted objects", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
+		"undelete": "restoring deleted objects", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch {

@@ -45,6 +45,7 @@ var inputs = map[string]accept.Inputs{
 	"GetBlobServiceProperties":   {},
 	"SetBlobServiceProperties":   {Headers: sumHeaders},
 	"GetBlobServiceStats":        {},
+	"BlobBatch":                  {Headers: sumHeaders},
 	"ListContainers":             {Query: pageQuery.With("include", "prefix")},
 	"FindBlobsByTags":            {Query: pageQuery.With("where")},
 	"FindBlobsByTagsInContainer": {Query: pageQuery.With("where")},
