@@ -43,7 +43,7 @@ var different = map[string]string{
 	"ContainerClient.submitBatch":                         "each request in it is authorized; the batch is one call for fault rules and in the record of calls",
 	"ServiceClient.submitBatch":                           "as for a container",
 	"ServiceClient.getStatistics":                         "for the secondary location, which is always up to date",
-	"ServiceClient.setProperties":                         "CORS rules, soft delete and static websites are rejected; logging and metrics are stored without effect",
+	"ServiceClient.setProperties":                         "soft delete and static websites are rejected; logging and metrics are stored without effect",
 	"ServiceClient.listContainersSegment":                 "include=deleted has no effect, since there is no soft delete",
 	"ContainerClient.listBlobFlatSegment":                 "including soft-deleted blobs or policies has no effect, since there are none",
 	"ContainerClient.getProperties":                       "never has an immutability policy or a legal hold",

@@ -15,6 +15,7 @@ const (
 	GetServiceProperties   Operation = "GetBlobServiceProperties"
 	SetServiceProperties   Operation = "SetBlobServiceProperties"
 	GetServiceStats        Operation = "GetBlobServiceStats"
+	PreflightBlobRequest   Operation = "PreflightBlobRequest"
 	ListContainers         Operation = "ListContainers"
 	GetAccountInformation  Operation = "GetAccountInformation"
 	GetUserDelegationKey   Operation = "GetUserDelegationKey"
@@ -99,6 +100,7 @@ var needed = map[Operation]need{
 	GetServiceProperties:   {"s", "r", "", actionService + "read"},
 	SetServiceProperties:   {"s", "w", "", actionService + "write"},
 	GetServiceStats:        {"s", "r", "", actionService + "read"},
+	PreflightBlobRequest:   {}, // without credentials
 	ListContainers:         {"s", "l", "", actionContainers + "read"},
 	GetAccountInformation:  {"sco", "racwdlup", "racwdl", actionContainers + "read"},
 	GetUserDelegationKey:   {"", "", "", actionDelegation},

@@ -139,6 +139,9 @@ type route struct {
 
 // route finds the operation of a request.
 func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error) {
+	if c.r.Method == http.MethodOptions {
+		return access.PreflightBlobRequest, (*Call).preflight
+	}
 	key := c.r.Method + " " + c.query.Get("restype") + " " + c.query.Get("comp")
 	table := c.api.accounts
 	switch {
@@ -243,6 +246,7 @@ func (c *Call) Resource() string {
 // Serve performs the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.common(w)
+	w = c.withCORS(w)
 	err := c.perform(w)
 	if err == nil {
 		return nil
@@ -280,6 +284,9 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	}
 	if version := c.r.Header.Get("X-Ms-Version"); version != "" && !isVersion(version) {
 		return azerr.InvalidHeaderValue
+	}
+	if c.Operation == access.PreflightBlobRequest {
+		return c.preflight(w)
 	}
 	if c.Caller == nil { // a request of a batch may have its caller
 		var err error

@@ -46,7 +46,7 @@ type metricsXML struct {
 }
 
 type corsXML struct {
-	Rules []elementXML `xml:"CorsRule"`
+	Rules []corsRuleXML `xml:"CorsRule"`
 }
 
 type websiteXML struct {
@@ -126,6 +126,9 @@ func (s *serviceXML) merge(asked serviceXML) {
 	if asked.MinuteMetrics != nil {
 		s.MinuteMetrics = asked.MinuteMetrics
 	}
+	if asked.CORS != nil {
+		s.CORS = asked.CORS
+	}
 	if asked.Version != "" {
 		s.Version = asked.Version
 	}
@@ -142,8 +145,6 @@ func (s serviceXML) check() error {
 	switch {
 	case len(s.Unknown) > 0:
 		return unsupportedNode
-	case s.CORS != nil && len(s.CORS.Rules) > 0:
-		return azerr.NotServed("CORS rules: Cors")
 	case s.Website != nil && s.Website.Enabled == nil, s.Deletion != nil && s.Deletion.Enabled == nil:
 		return missingNode
 	case s.Website != nil && *s.Website.Enabled:
@@ -154,6 +155,9 @@ func (s serviceXML) check() error {
 		return invalidNode
 	}
 	if err := s.Logging.check(); err != nil {
+		return err
+	}
+	if err := s.CORS.check(); err != nil {
 		return err
 	}
 	if err := s.HourMetrics.check(); err != nil {
