@@ -3,6 +3,9 @@
 package azurefake_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -173,6 +176,31 @@ func TestBatches(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBatchSignedWithoutTheAccount signs a request like Microsoft's client for Python, which also omits the account of
+// path style in the path.
+func TestBatchSignedWithoutTheAccount(t *testing.T) {
+	t.Parallel()
+	server := start(t, azurefake.Options{})
+	c := made(t, server, "data")
+	key, _ := server.Keys(azurefake.DefaultAccount)
+	secret, err := base64.StdEncoding.DecodeString(key)
+	wantNoError(t, err)
+	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	wantNoError(t, err)
+	s := blobService{server.AccountURL(azurefake.DefaultAccount), cred}
+	for signed, want := range map[string]string{"/data/b": "202 Accepted", "/" + azurefake.DefaultAccount + "/data/b": "202 Accepted", "/data/other": "AuthenticationFailed"} {
+		wantCode(t, "upload", upload(t.Context(), c, "b", "text"), "")
+		date := time.Now().UTC().Format(http.TimeFormat)
+		mac := hmac.New(sha256.New, secret)
+		_, _ = mac.Write([]byte("DELETE" + strings.Repeat("\n", 12) + "x-ms-date:" + date + "\n/" + azurefake.DefaultAccount + signed))
+		body := batchOf("DELETE /data/b HTTP/1.1\r\nx-ms-date: " + date + "\r\nAuthorization: SharedKey " + azurefake.DefaultAccount + ":" + base64.StdEncoding.EncodeToString(mac.Sum(nil)) + "\r\n")
+		got := s.converse(t).send(t, request{method: "POST", blob: "/", query: comp + "batch", headers: headers{"Content-Type": batchType}, body: body})
+		if !strings.Contains(got.body, want) {
+			t.Errorf("%s is signed: got %s", signed, got.body)
+		}
+	}
 }
 
 // FuzzBatch sends batches that no request in them is signed for: nothing may be deleted.
