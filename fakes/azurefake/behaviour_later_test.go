@@ -170,7 +170,6 @@ func serviceRows() map[string]behaviour {
 		"service: retention of 366 days":        refused("<MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>true</Enabled><Days>366</Days></RetentionPolicy></MinuteMetrics>", "InvalidXmlNodeValue"),
 		"service: a version of the future":      refused("<DefaultServiceVersion>2099-01-01</DefaultServiceVersion>", "InvalidXmlNodeValue"),
 		"service: a wrong checksum":             {call: request{method: "PUT", blob: "/", query: "restype=service&" + comp + "properties", headers: headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, body: "<StorageServiceProperties></StorageServiceProperties>"}, status: 400, code: "Md5Mismatch"},
-		"not served: soft delete":               refused("<DeleteRetentionPolicy><Enabled>true</Enabled><Days>7</Days></DeleteRetentionPolicy>", "NotImplemented", "soft delete"),
 		"not served: static websites":           refused("<StaticWebsite><Enabled>true</Enabled></StaticWebsite>", "NotImplemented", "static websites"),
 	}
 }

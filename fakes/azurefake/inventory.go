@@ -31,8 +31,10 @@ type ContainerInventory struct {
 	Blobs []string `json:"blobs"`
 	Count int      `json:"count"`
 	// Versions is the number of earlier versions; Uncommitted is the number of names that have only uncommitted blocks.
-	Versions    int `json:"versions"`
-	Snapshots   int `json:"snapshots"`
+	Versions  int `json:"versions"`
+	Snapshots int `json:"snapshots"`
+	// SoftDeleted is the number of deleted blobs and snapshots that are kept.
+	SoftDeleted int `json:"softDeleted,omitempty"`
 	Uncommitted int `json:"uncommitted"`
 }
 
@@ -108,7 +110,7 @@ func (s *state) containerInventory(c store.Container) (ContainerInventory, bool)
 	}
 	out := ContainerInventory{
 		Account: c.Account, Name: c.Name, Metadata: c.Metadata, Public: c.PublicAccess, Leased: c.Lease.Locked(s.now()),
-		Blobs: s.store.Names(c.Account, c.Name, maxListed), Count: counts.Blobs, Versions: counts.Versions, Snapshots: counts.Snapshots, Uncommitted: counts.Uncommitted,
+		Blobs: s.store.Names(c.Account, c.Name, maxListed), Count: counts.Blobs, Versions: counts.Versions, Snapshots: counts.Snapshots, SoftDeleted: counts.Deleted, Uncommitted: counts.Uncommitted,
 	}
 	for _, p := range c.Policies {
 		one := PolicyInventory{ID: p.ID, Permission: p.Permission}

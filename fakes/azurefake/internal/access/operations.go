@@ -45,6 +45,7 @@ const (
 	SnapshotBlob           Operation = "SnapshotBlob"
 	CopyBlob               Operation = "CopyBlob"
 	AbortCopyBlob          Operation = "AbortCopyBlob"
+	UndeleteBlob           Operation = "UndeleteBlob"
 	LeaseBlob              Operation = "LeaseBlob"
 	GetBlobTags            Operation = "GetBlobTags"
 	SetBlobTags            Operation = "SetBlobTags"
@@ -130,6 +131,7 @@ var needed = map[Operation]need{
 	SnapshotBlob:           {"o", "cw", "cw", actionBlobs + "write"},
 	CopyBlob:               {"o", "cw", "cw", actionBlobs + "write"},
 	AbortCopyBlob:          {"o", "w", "w", actionBlobs + "write"},
+	UndeleteBlob:           {"o", "w", "w", actionBlobs + "write"},
 	LeaseBlob:              {"o", "w", "w", actionBlobs + "write"},
 	GetBlobTags:            {"o", "t", "t", actionBlobs + "tags/read"},
 	SetBlobTags:            {"o", "t", "t", actionBlobs + "tags/write"},

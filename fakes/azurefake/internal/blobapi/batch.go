@@ -93,7 +93,7 @@ func (c *Call) serveBatched(w http.ResponseWriter, version string) {
 		}
 	}
 	c.r.Header.Set("X-Ms-Version", version)
-	c.Serve(w)
+	_ = c.Serve(w) // the response has the error
 }
 
 // readBatch reads the requests of a batch, which must be of one kind and, for a container, in that container.
@@ -166,7 +166,7 @@ var headerLine = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+: \S(.*\S)?$`)
 func readBatched(text string) (id string, r *http.Request, err error) {
 	about, text, _ := strings.Cut(text, "\r\n\r\n")
 	line, fields, _ := strings.Cut(strings.TrimRight(text, "\r\n"), "\r\n")
-	for _, header := range strings.Split(about+"\r\n"+fields, "\r\n") {
+	for header := range strings.SplitSeq(about+"\r\n"+fields, "\r\n") {
 		if header != "" && !headerLine.MatchString(header) {
 			return "", nil, errBatch
 		}

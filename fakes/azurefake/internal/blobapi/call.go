@@ -225,6 +225,7 @@ func blobRoutes() map[string]route {
 		"PUT  properties":         {access.SetBlobProperties, (*Call).setProperties},
 		"PUT  tier":               {access.SetBlobTier, (*Call).setTier},
 		"PUT  snapshot":           {access.SnapshotBlob, (*Call).snapshot},
+		"PUT  undelete":           {access.UndeleteBlob, (*Call).undelete},
 		"PUT  lease":              {access.LeaseBlob, (*Call).leaseBlob},
 		"GET  tags":               {access.GetBlobTags, (*Call).getTags},
 		"PUT  tags":               {access.SetBlobTags, (*Call).setTags},
@@ -341,7 +342,7 @@ func (c *Call) namesState() bool {
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
-		"undelete": "restoring deleted objects", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
+		"undelete": "restoring deleted containers", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch {

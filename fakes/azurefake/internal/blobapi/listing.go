@@ -168,15 +168,15 @@ func (c *Call) endpoint() string {
 
 type blobXML struct {
 	Name      nameXML
+	Deleted   bool   `xml:",omitempty"`
 	Snapshot  string `xml:",omitempty"`
 	VersionID string `xml:"VersionId,omitempty"`
 	Current   bool   `xml:"IsCurrentVersion,omitempty"`
 
-	Properties blobPropertiesXML
-	Metadata   metadataXML `xml:",omitempty"`
-	// Deleted is set for a blob that has only versions.
-	Deleted bool      `xml:"HasVersionsOnly,omitempty"`
-	Tags    *[]tagXML `xml:"Tags>TagSet>Tag"`
+	Properties   blobPropertiesXML
+	Metadata     metadataXML `xml:",omitempty"`
+	VersionsOnly bool        `xml:"HasVersionsOnly,omitempty"`
+	Tags         *[]tagXML   `xml:"Tags>TagSet>Tag"`
 	// OrMetadata is about object replication, which the fake does not have. The service always returns it.
 	OrMetadata string
 }
@@ -211,6 +211,8 @@ type blobPropertiesXML struct {
 	CopyStatus         string `xml:",omitempty"`
 	CopyProgress       string `xml:",omitempty"`
 	CopyCompletionTime string `xml:",omitempty"`
+	DeletedTime        string `xml:",omitempty"`
+	RemainingDays      *int   `xml:"RemainingRetentionDays,omitempty"`
 }
 
 type blobPrefixXML struct{ Name nameXML }
@@ -335,13 +337,15 @@ func (c *Call) itemsOf(e *store.Entry, l listing) []item {
 			add(stateVersion+b.Version, func() blobXML { return c.blobXML(e, b, l) })
 		}
 	}
+	c.deletedItems(e, l, add)
+	slices.SortStableFunc(out, func(a, b item) int { return strings.Compare(a.state, b.state) })
 	switch {
 	case e.Current != nil:
 		add(stateCurrent, func() blobXML { return c.blobXML(e, e.Current, l) })
 	case l.include["deletedwithversions"] && !l.include["versions"] && len(e.Versions) > 0:
 		add(stateCurrent, func() blobXML {
 			one := c.blobXML(e, e.Versions[len(e.Versions)-1], l)
-			one.Deleted = true
+			one.VersionsOnly = true
 			return one
 		})
 	case l.include["uncommittedblobs"] && e.HasUncommitted():

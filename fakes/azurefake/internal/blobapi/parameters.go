@@ -80,6 +80,7 @@ var inputs = map[string]accept.Inputs{
 	"SetBlobProperties": {Headers: blobConditions.And(propertyHeaders)},
 	"SetBlobTier":       {Query: versionQuery, Headers: blobConditions.With("x-ms-access-tier", "x-ms-rehydrate-priority")},
 	"SnapshotBlob":      {Headers: blobConditions.With("x-ms-encryption-scope").Prefix("x-ms-meta-")},
+	"UndeleteBlob":      {},
 	"LeaseBlob":         {Headers: conditionHeaders.With("x-ms-if-tags")},
 	"GetBlobTags":       {Query: versionQuery, Headers: tagConditions},
 	"SetBlobTags":       {Query: accept.Names("versionid"), Headers: sumHeaders.And(tagConditions)},

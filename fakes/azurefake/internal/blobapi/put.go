@@ -167,6 +167,7 @@ func (c *Call) replace(e *store.Change, next *store.Blob) {
 	if old := e.Current; old != nil && next.Tier == "" && next.Type == store.BlockBlob {
 		next.Tier, next.TierChanged = old.Tier, old.TierChanged
 	}
+	c.softReplace(e)
 	next.ETag, next.Modified = store.NewETag(), now
 	if next.Created.IsZero() {
 		next.Created = now

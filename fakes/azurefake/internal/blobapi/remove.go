@@ -95,7 +95,7 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("X-Ms-Delete-Type-Permanent", strconv.FormatBool(!c.api.Versioning || past))
+	w.Header().Set("X-Ms-Delete-Type-Permanent", strconv.FormatBool(c.retention() == 0 && (!c.api.Versioning || past)))
 	w.WriteHeader(http.StatusAccepted)
 	return nil
 }
@@ -142,6 +142,7 @@ func (c *Call) permanent() error {
 func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 	q := c.query
 	if q.Has("snapshot") {
+		c.softDelete(e, found)
 		e.Snapshots = slices.Delete(e.Snapshots, slices.Index(e.Snapshots, found), slices.Index(e.Snapshots, found)+1)
 		return nil
 	}
@@ -156,12 +157,14 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 		return err
 	}
 	if mode == "only" {
+		c.softDelete(e, e.Snapshots...)
 		e.Snapshots = nil
 		return nil
 	}
 	if len(e.Snapshots) > 0 && mode == "" {
 		return azerr.New(http.StatusConflict, "SnapshotsPresent", "This operation is not permitted because the blob has snapshots.")
 	}
+	c.softDelete(e, append(e.Snapshots, e.Current)...)
 	e.Snapshots = nil
 	if c.api.Versioning && e.Current.Version != "" {
 		kept := *e.Current

@@ -94,6 +94,9 @@ func (c *Call) setServiceProperties(w http.ResponseWriter) error {
 	if err := asked.check(); err != nil {
 		return err
 	}
+	if c.api.Versioning && asked.Deletion != nil && *asked.Deletion.Enabled {
+		return azerr.NotServed("soft delete in accounts with versions: DeleteRetentionPolicy")
+	}
 	var failed error
 	_, err := c.api.Directory.ChangeAccount(c.Target.Account, func(a *access.Account) {
 		next, err := storedService(*a)
@@ -129,6 +132,9 @@ func (s *serviceXML) merge(asked serviceXML) {
 	if asked.CORS != nil {
 		s.CORS = asked.CORS
 	}
+	if asked.Deletion != nil {
+		s.Deletion = asked.Deletion
+	}
 	if asked.Version != "" {
 		s.Version = asked.Version
 	}
@@ -149,8 +155,6 @@ func (s serviceXML) check() error {
 		return missingNode
 	case s.Website != nil && *s.Website.Enabled:
 		return azerr.NotServed("static websites: StaticWebsite")
-	case s.Deletion != nil && *s.Deletion.Enabled:
-		return azerr.NotServed("soft delete: DeleteRetentionPolicy")
 	case s.Version != "" && !isVersion(s.Version):
 		return invalidNode
 	}
@@ -159,6 +163,11 @@ func (s serviceXML) check() error {
 	}
 	if err := s.CORS.check(); err != nil {
 		return err
+	}
+	if s.Deletion != nil {
+		if err := s.Deletion.check(); err != nil {
+			return err
+		}
 	}
 	if err := s.HourMetrics.check(); err != nil {
 		return err

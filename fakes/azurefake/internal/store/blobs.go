@@ -66,6 +66,7 @@ func (s *Store) Change(ref Ref, change func(*Change) error) error {
 	}
 	c := &Change{Entry: *before.at(s.options.Now()), Container: h.Container}
 	c.Versions, c.Snapshots = slices.Clone(before.Versions), slices.Clone(before.Snapshots)
+	c.Deleted = slices.Clone(c.Deleted)
 	if err := change(c); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (s *Store) record(k string, before *Entry, c *Change) error {
 }
 
 func (c *Change) entryRecord(k string) (journal.Record, error) {
-	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 {
+	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 && len(c.Deleted) == 0 {
 		return journal.Delete(tableEntries, k), nil
 	}
 	return journal.Put(tableEntries, k, c.Entry)
@@ -215,10 +216,7 @@ const Stamp = "2006-01-02T15:04:05.0000000Z"
 // entry.
 func (e *Entry) NextStamp(now time.Time) string {
 	stamp := now.UTC().Format(Stamp)
-	for _, b := range append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...) {
-		if b == nil {
-			continue
-		}
+	for _, b := range e.states() {
 		for _, used := range []string{b.Version, b.Snapshot} {
 			for used != "" && stamp <= used {
 				t, err := time.Parse(Stamp, used)

@@ -132,11 +132,7 @@ func (s *Store) bodies() func(blob.ID) bool {
 
 func (e *Entry) bodies() map[blob.ID]bool {
 	all := map[blob.ID]bool{}
-	states := append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...)
-	for _, b := range states {
-		if b == nil {
-			continue
-		}
+	for _, b := range e.states() {
 		for _, block := range b.Blocks {
 			all[block.Body] = true
 		}
@@ -294,6 +290,7 @@ func (s *Store) Count(account, name string) (Counts, error) {
 	h.each(func(e *Entry) {
 		out.Versions += len(e.Versions)
 		out.Snapshots += len(e.Snapshots)
+		out.Deleted += len(e.kept(s.options.Now()))
 		if e.Current != nil {
 			out.Blobs++
 			out.Bytes += e.Current.Size

@@ -99,6 +99,9 @@ type Blob struct {
 	Size        int64        `json:"size"`
 	Sealed      bool         `json:"sealed,omitempty"`
 	Copy        *Copy        `json:"copy,omitempty"`
+	// Deleted is the time of the deletion, and KeptUntil the end of the retention, of a deleted state that is kept.
+	Deleted   time.Time `json:"deleted,omitzero"`
+	KeptUntil time.Time `json:"keptUntil,omitzero"`
 }
 
 // Entry contains everything that a container stores under one name.
@@ -109,14 +112,22 @@ type Entry struct {
 	// Versions are the earlier versions and Snapshots the snapshots of the current blob, oldest first.
 	Versions  []*Blob `json:"versions,omitempty"`
 	Snapshots []*Blob `json:"snapshots,omitempty"`
-	Lease     Lease   `json:"lease,omitzero"`
+	// Deleted are the deleted states that are kept: snapshots, and at most one that was current.
+	Deleted []*Blob `json:"deleted,omitempty"`
+	Lease   Lease   `json:"lease,omitzero"`
 
 	// uncommitted blocks are kept apart in the journal, since there may be many.
 	uncommitted map[string]Block
 }
 
-// at returns the entry at a given time: blobs whose rehydration has finished have the new tier.
+// at returns the entry at a given time: blobs whose rehydration has finished have the new tier, and deleted states whose
+// retention has ended are gone.
 func (e *Entry) at(now time.Time) *Entry {
+	if e.expired(now) {
+		next := *e
+		next.Deleted = e.kept(now)
+		e = &next
+	}
 	if e.Current == nil || e.Current.Rehydration == nil || now.Before(e.Current.Rehydration.Ends) {
 		return e
 	}
@@ -154,12 +165,12 @@ func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
 
 // Empty reports whether the entry contains nothing and can be removed.
 func (e *Entry) Empty() bool {
-	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
+	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.Deleted) == 0 && len(e.uncommitted) == 0
 }
 
 // Counts are the numbers of items in a container.
 type Counts struct {
 	// Blobs is the number of current blobs. Uncommitted is the number of names that have only uncommitted blocks.
-	Blobs, Versions, Snapshots, Uncommitted int
-	Bytes                                   int64
+	Blobs, Versions, Snapshots, Deleted, Uncommitted int
+	Bytes                                            int64
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// SoftDelete keeps a deleted state until the given time. A current state that was kept earlier becomes a snapshot.
+func (c *Change) SoftDelete(b *Blob, now, until time.Time) {
+	kept := *b
+	kept.Deleted, kept.KeptUntil = now, until
+	if kept.Snapshot == "" {
+		c.ArchiveDeleted(now)
+	}
+	c.Deleted = append(c.Deleted, &kept)
+}
+
+// SoftDeleteReplaced keeps a replaced state as a deleted snapshot.
+func (c *Change) SoftDeleteReplaced(b *Blob, now, until time.Time) {
+	kept := *b
+	kept.Snapshot = c.NextStamp(now)
+	c.SoftDelete(&kept, now, until)
+}
+
+// ArchiveDeleted makes the deleted current state a deleted snapshot, because a new current state replaces it.
+func (c *Change) ArchiveDeleted(now time.Time) {
+	for i, b := range c.Deleted {
+		if b.Snapshot == "" {
+			next := *b
+			next.Snapshot = c.NextStamp(now)
+			c.Deleted[i] = &next
+		}
+	}
+}
+
+// Undelete restores all deleted states. It reports false if there is no current state after that.
+func (c *Change) Undelete() bool {
+	for _, b := range c.Deleted {
+		next := *b
+		next.Deleted, next.KeptUntil = time.Time{}, time.Time{}
+		if next.Snapshot == "" {
+			c.Current = &next
+		} else {
+			c.Snapshots = append(c.Snapshots, &next)
+		}
+	}
+	c.Deleted = nil
+	slices.SortFunc(c.Snapshots, func(a, b *Blob) int { return strings.Compare(a.Snapshot, b.Snapshot) })
+	return c.Current != nil
+}
+
+// expired reports whether the retention of some deleted states has ended.
+func (e *Entry) expired(now time.Time) bool {
+	return slices.ContainsFunc(e.Deleted, func(b *Blob) bool { return !now.Before(b.KeptUntil) })
+}
+
+// kept are the deleted states whose retention has not ended.
+func (e *Entry) kept(now time.Time) []*Blob {
+	return slices.DeleteFunc(slices.Clone(e.Deleted), func(b *Blob) bool { return !now.Before(b.KeptUntil) })
+}
+
+// states are all states of the entry.
+func (e *Entry) states() []*Blob {
+	all := slices.Concat(e.Versions, e.Snapshots, e.Deleted)
+	if e.Current != nil {
+		all = append(all, e.Current)
+	}
+	return all
+}
