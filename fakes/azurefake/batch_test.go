@@ -124,9 +124,12 @@ func TestBatches(t *testing.T) {
 		has, hasNot []string
 		// account sends the batch to the account.
 		account, kept bool
+		// query is added to the query for the account.
+		query string
 	}{
-		"blobs are deleted in order":              {body: batchOf(remove("b", ""), remove("none", "")), has: []string{"HTTP/1.1 202 Accepted", "HTTP/1.1 404 Not Found", "BlobNotFound", "Content-ID: 0", "Content-ID: 1"}},
+		"blobs are deleted in order":              {body: batchOf(remove("b", ""), remove("none", "")), has: []string{"HTTP/1.1 202 Accepted", "HTTP/1.1 404 Not Found", "x-ms-error-code: BlobNotFound", "Content-ID: 0", "Content-ID: 1"}},
 		"for the account":                         {body: batchOf(remove("b", "")), account: true, has: []string{"202 Accepted"}},
+		"for the account as a container":          {body: batchOf(remove("b", "")), account: true, query: ofType + "&", has: []string{"202 Accepted"}},
 		"the path has the account":                {body: batchOf("DELETE /" + azurefake.DefaultAccount + remove("b", "")[7:]), has: []string{"202 Accepted"}},
 		"a length of zero":                        {body: batchOf(remove("b", "Content-Length: 0\r\n")), has: []string{"202 Accepted"}},
 		"no empty line at the end of a request":   {body: strings.Replace(batchOf(remove("b", "")), "\r\n\r\n--edge--", "\r\n--edge--", 1), has: []string{"202 Accepted"}},
@@ -155,7 +158,7 @@ func TestBatches(t *testing.T) {
 			c.send(t, acquireFor("leased", leaseA, "-1"))
 			call := request{method: "POST", query: ofType + "&" + comp + "batch", headers: headers{"Content-Type": batchType}, body: row.body}
 			if row.account {
-				call.blob, call.query = "/", comp+"batch"
+				call.blob, call.query = "/", row.query+comp+"batch"
 			}
 			got := c.send(t, call)
 			for _, difference := range (behaviour{status: http.StatusAccepted, has: row.has, hasNot: row.hasNot}).differences(got, c) {

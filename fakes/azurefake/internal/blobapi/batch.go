@@ -207,8 +207,12 @@ func (p *partWriter) write(to *multipart.Writer, id string) error {
 	if err != nil {
 		return fmt.Errorf("add a response to a batch: %w", err)
 	}
+	header := http.Header{} // Microsoft's client for JavaScript compares the names with those of the service
+	for name, values := range p.header {
+		header[strings.ToLower(name)] = values
+	}
 	response := http.Response{
-		StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Header: p.header,
+		StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Header: header,
 		ContentLength: int64(p.body.Len()), Body: io.NopCloser(&p.body),
 	}
 	return response.Write(part)

@@ -173,14 +173,16 @@ func (c *Call) variant() string {
 
 func accountRoutes() map[string]route {
 	return map[string]route{
-		"GET service properties":         {access.GetServiceProperties, (*Call).serviceProperties},
-		"PUT service properties":         {access.SetServiceProperties, (*Call).setServiceProperties},
-		"GET service stats":              {access.GetServiceStats, (*Call).serviceStats},
-		"GET  list":                      {access.ListContainers, (*Call).listContainers},
-		"GET  blobs":                     {access.FindBlobs, (*Call).findBlobs},
-		"GET account properties":         {access.GetAccountInformation, (*Call).accountInformation},
-		"HEAD account properties":        {access.GetAccountInformation, (*Call).accountInformation},
-		"POST  batch":                    {access.BlobBatch, (*Call).batch},
+		"GET service properties":  {access.GetServiceProperties, (*Call).serviceProperties},
+		"PUT service properties":  {access.SetServiceProperties, (*Call).setServiceProperties},
+		"GET service stats":       {access.GetServiceStats, (*Call).serviceStats},
+		"GET  list":               {access.ListContainers, (*Call).listContainers},
+		"GET  blobs":              {access.FindBlobs, (*Call).findBlobs},
+		"GET account properties":  {access.GetAccountInformation, (*Call).accountInformation},
+		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
+		"POST  batch":             {access.BlobBatch, (*Call).batch},
+		// Microsoft's client for JavaScript takes the account in a path-style address for a container.
+		"POST container batch":           {access.BlobBatch, (*Call).batch},
 		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
 	}
 }
