@@ -309,11 +309,7 @@ func (c *Call) perform(w http.ResponseWriter) error {
 		}
 		return c.unknown()
 	}
-	authorize := c.Caller.Authorize
-	if c.r.Header.Get("X-Ms-Lease-Action") == "break" && (c.Operation == access.LeaseBlob || c.Operation == access.LeaseContainer) {
-		authorize = c.Caller.AuthorizeBreak
-	}
-	if err := authorize(c.Operation); err != nil {
+	if err := c.authorize(); err != nil {
 		return err
 	}
 	if err := c.checkParameters(); err != nil {
@@ -323,6 +319,14 @@ func (c *Call) perform(w http.ResponseWriter) error {
 		return azerr.InvalidQueryValue
 	}
 	return c.handler(c, w)
+}
+
+// authorize checks the permission for the operation. Breaking a lease needs less than the other actions on it.
+func (c *Call) authorize() error {
+	if c.r.Header.Get("X-Ms-Lease-Action") == "break" && (c.Operation == access.LeaseBlob || c.Operation == access.LeaseContainer) {
+		return c.Caller.AuthorizeBreak(c.Operation)
+	}
+	return c.Caller.Authorize(c.Operation)
 }
 
 // namesPast reports whether the query names a snapshot or a version.
