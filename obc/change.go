@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,14 +41,17 @@ type change struct {
 // change requests the settings of an edited claim for its bucket. The sidecar applies them if the driver can change the
 // parameters of an existing bucket. The outcome never affects the phase of the claim, because the bucket is usable.
 func (r *claimReconciler) change(ctx context.Context, w *work) (reconciler.Verdict, error) {
-	if w.decision.existing != "" {
-		return reconciler.Next(), nil // the bucket is not the claim's own
+	if !w.ownClaim() {
+		return reconciler.Next(), nil
 	}
 	fields := changedConfig(w.claim, w.bucket)
-	w.change = pendingChange(fields)
-	b, err := r.ownBucket(ctx, w)
-	if err != nil || b == nil {
+	b, err := r.boundBucket(ctx, w)
+	if err != nil || b != nil && !w.ownBucket(b) {
 		return reconciler.Next(), err
+	}
+	w.change = pendingChange(fields)
+	if b == nil || !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		return reconciler.Next(), nil
 	}
 	requested := b.Annotations[configAnnotation]
 	switch {
@@ -97,19 +101,26 @@ func configDigest(claim *objectbucket.ObjectBucketClaim) string {
 	return fmt.Sprintf("%.8x", sha256.Sum256(text))
 }
 
-// ownBucket returns the provisioned Bucket that was created for the claim, or nil.
-func (r *claimReconciler) ownBucket(ctx context.Context, w *work) (*cosiapi.Bucket, error) {
+// ownClaim reports whether the claim's bucket is new, and its BucketClaim requests that bucket, or does not exist yet. Users
+// can create a BucketClaim of that name with another spec.
+func (w *work) ownClaim() bool {
+	return w.decision.existing == "" && (w.bucketClaim == nil || w.bucketClaim.DeletionTimestamp == nil &&
+		equality.Semantic.DeepEqual(w.bucketClaim.Spec, bucketClaimOf(w.claim, w.decision).Spec))
+}
+
+// boundBucket returns the Bucket to which the claim's BucketClaim is bound, or nil.
+func (r *claimReconciler) boundBucket(ctx context.Context, w *work) (*cosiapi.Bucket, error) {
 	if !w.hasBucket() {
 		return nil, nil //nolint:nilnil // none is not an error
 	}
-	b := &cosiapi.Bucket{}
-	found, err := read(ctx, r.Client, "", w.bucketClaim.Status.BoundBucketName, b)
+	return lookUp(ctx, r.Client, w.bucketClaim.Status.BoundBucketName, &cosiapi.Bucket{})
+}
+
+// ownBucket reports whether the Controller created the Bucket for the claim's BucketClaim, and the decision names its driver.
+func (w *work) ownBucket(b *cosiapi.Bucket) bool {
 	ref := b.Spec.BucketClaimRef
-	if err != nil || !found || b.DeletionTimestamp != nil || ref.Namespace != w.bucketClaim.Namespace || ref.Name != w.bucketClaim.Name || ref.UID != w.bucketClaim.UID ||
-		b.Spec.ExistingBucketID != "" || !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		return nil, err
-	}
-	return b, nil
+	return b.DeletionTimestamp == nil && b.Spec.ExistingBucketID == "" && b.Spec.DriverName == w.decision.driver && cosiapi.HasAnnotation(b, cosiapi.CreatedAnnotation) &&
+		ref.Namespace == w.bucketClaim.Namespace && ref.Name == w.bucketClaim.Name && ref.UID == w.bucketClaim.UID
 }
 
 // changesOf returns the changes with which the bucket has the settings of the edited claim. Parameters that the claim does

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -103,6 +104,50 @@ func TestChangesOfBoundClaims(t *testing.T) {
 	w.edit(claim, map[string]string{"maxSize": "1Mi"}) // as it was
 	w.applied(driver, "1048576", "")
 	w.says(claim, "")
+	w.Delete(claim)
+	w.Gone(claim)
+	w.nothingLeft()
+}
+
+// TestChangesOfOtherBucketClaims checks that a claim changes no bucket of a BucketClaim that a user created in its name, or
+// deleted.
+func TestChangesOfOtherBucketClaims(t *testing.T) {
+	t.Parallel()
+	driver, part := systemtest.NewDriver(t, memdriver.Options{Changeable: []string{"quota"}})
+	w := newWorld(t, part)
+	class := w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil)
+	claim := w.claim("taken", class)
+	claim.Spec.AdditionalConfig = map[string]string{"maxSize": "1Mi"}
+	w.Create(claim)
+	other := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "obc-" + string(claim.UID)},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: w.namespace, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	w.Create(other)
+	testenv.Until(w.Env, other, "the BucketClaim is provisioned", func(c *cosiapi.BucketClaim) error {
+		if !conditions.Is(c.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+			return fmt.Errorf("it has %+v", c.Status)
+		}
+		return nil
+	})
+	w.run()
+	w.phase(claim, objectbucket.PhaseFailed, "was not created for this claim")
+	w.edit(claim, map[string]string{"maxSize": "4Mi"})
+	w.phase(claim, objectbucket.PhaseFailed, "The change of spec.additionalConfig.maxSize has no effect")
+	bucket := testenv.Get(w.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: other.Status.BoundBucketName}})
+	if cosiapi.HasAnnotation(bucket, cosiapi.ParameterChangesAnnotation) || driver.Inventory().Buckets[0].Current["quota"] != "" {
+		t.Errorf("the bucket of another BucketClaim was changed: %+v", bucket.Annotations)
+	}
+	w.Delete(claim)
+	w.Gone(claim)
+	w.Delete(other)
+
+	claim = w.claim("deleted", class)
+	w.Create(claim)
+	w.phase(claim, objectbucket.PhaseBound, "")
+	w.Delete(&cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "obc-" + string(claim.UID)}}) // waits for its access
+	w.edit(claim, map[string]string{"maxSize": "4Mi"})
+	w.phase(claim, objectbucket.PhaseBound, "The change of spec.additionalConfig.maxSize has no effect")
 	w.Delete(claim)
 	w.Gone(claim)
 	w.nothingLeft()

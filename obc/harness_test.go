@@ -65,7 +65,7 @@ type world struct {
 
 // shortTests are the tests with a system that the short tier runs.
 var shortTests = []string{
-	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets", "TestChangesOfBoundClaims",
+	"TestClaimsAsTheirDesignHasThem", "TestReclaimPolicyRetain", "TestNamesAndConfigOfNewBuckets", "TestChangesOfBoundClaims", "TestChangesOfOtherBucketClaims",
 }
 
 // newWorld starts a system with the driver and creates classes named after its namespace.
