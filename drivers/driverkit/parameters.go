@@ -115,17 +115,20 @@ func (p Parameters) changeable() []string {
 	return keys
 }
 
-// checkUpdate returns an InvalidArgument error for an update with a parameter that cannot be changed or is invalid.
+// checkUpdate returns an InvalidArgument error for an update with a changed parameter that is fixed or invalid. The others
+// are those of an existing bucket, which an earlier version of the driver may have created.
 func (p Parameters) checkUpdate(update *BucketUpdate) error {
-	if update == nil {
-		return nil
-	}
+	changed, values := Parameters{}, Values{}
 	for _, key := range update.Changed {
 		if !p[key].Changeable {
 			return InvalidArgument("parameter %s cannot be changed on an existing bucket", key)
 		}
+		changed[key] = p[key]
+		if value, given := update.Parameters[key]; given {
+			values[key] = value
+		}
 	}
-	return p.check(update.Parameters)
+	return changed.check(values)
 }
 
 func knownText(known []string) string {

@@ -66,7 +66,8 @@ type BucketUpdate struct {
 	// Changed lists the keys of the parameters to set, sorted. Other settings of the bucket remain as they are in the
 	// backend.
 	Changed []string
-	// Parameters are all parameters of the bucket after the change. A changed key may be absent.
+	// Parameters are all parameters of the bucket after the change. A changed key may be absent. The kit checks only the
+	// changed ones: an earlier version of the driver may have accepted the others.
 	Parameters Values
 }
 

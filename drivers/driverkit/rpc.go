@@ -3,6 +3,7 @@
 package driverkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,10 +58,12 @@ func (r *rpcs) DriverCreateBucket(
 		Parameters: maps.Clone(message.GetParameters()),
 		Update:     updateFrom(message.GetUpdate()),
 	}
-	if err := r.driver.Info().BucketParameters.checkUpdate(request.Update); err != nil {
-		return nil, err
+	info := r.driver.Info()
+	check := info.checkBucket(request.Protocols, request.Parameters)
+	if request.Update != nil {
+		check = cmp.Or(info.checkProtocols(request.Protocols), info.BucketParameters.checkUpdate(request.Update))
 	}
-	protocols, err := r.offer(request.Protocols, request.Parameters, func() (BucketInfo, error) { return r.driver.CreateBucket(ctx, request) })
+	protocols, err := offer(info, check, func() (BucketInfo, error) { return r.driver.CreateBucket(ctx, request) })
 	if err != nil {
 		return nil, err
 	}
@@ -76,19 +79,18 @@ func (r *rpcs) DriverGetBucket(
 		Protocols:  protocolsFrom(message.GetProtocols()),
 		Parameters: maps.Clone(message.GetParameters()),
 	}
-	protocols, err := r.offer(request.Protocols, request.Parameters, func() (BucketInfo, error) { return r.driver.GetBucket(ctx, request) })
+	info := r.driver.Info()
+	protocols, err := offer(info, info.checkBucket(request.Protocols, request.Parameters), func() (BucketInfo, error) { return r.driver.GetBucket(ctx, request) })
 	if err != nil {
 		return nil, err
 	}
 	return &cosi.DriverGetBucketResponse{Protocols: protocols}, nil
 }
 
-// offer checks a request for a bucket that will exist afterwards, calls the driver, and checks and translates the
-// bucket's description.
-func (r *rpcs) offer(protocols []Protocol, parameters Values, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
-	info := r.driver.Info()
-	if err := info.checkBucket(protocols, parameters); err != nil {
-		return nil, err
+// offer calls the driver unless the check of the request failed, and checks and translates the bucket's description.
+func offer(info Info, check error, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
+	if check != nil {
+		return nil, check
 	}
 	bucket, err := call()
 	if err != nil {
