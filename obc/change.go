@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +22,16 @@ import (
 	"github.com/cooper-cosi/cooper/internal/bucketchange"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/reconciler"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // configAnnotation is set on a Bucket together with the changes that cosi-obc requests. Its value is the digest of the
 // additionalConfig from which they were computed.
 const configAnnotation = "cooper.dev/objectbucketclaim-config"
+
+// maxChanges limits the annotation with the changes, in bytes. The annotations of an object have at most 256 KiB, and those of
+// the sidecar and the Controller must fit, too.
+const maxChanges = 64 << 10
 
 // A change is the state of an edited additionalConfig of a claim with a new bucket. It is empty if the bucket has the
 // settings of the claim.
@@ -58,8 +64,9 @@ func (r *claimReconciler) change(ctx context.Context, w *work) (reconciler.Verdi
 	case requested == "" && len(fields) == 0:
 		return reconciler.Next(), nil // it was never edited
 	case requested == configDigest(w.claim):
-		w.change = changeOf(b, fields)
-		return reconciler.Next(), nil
+		class, err := storageClass(ctx, r.Client, w.bucket.Spec.StorageClassName)
+		w.change = changeOf(b, class, fields)
+		return reconciler.Next(), err
 	}
 	f, err := r.facts(ctx, w.bucket.Spec.StorageClassName)
 	if err != nil {
@@ -72,13 +79,15 @@ func (r *claimReconciler) change(ctx context.Context, w *work) (reconciler.Verdi
 	case len(changes) == 0:
 		w.change = &change{}
 	default:
-		return r.request(ctx, w, b, changes, fields)
+		return r.request(ctx, w, b, changes, f.storage, fields)
 	}
 	return reconciler.Next(), nil
 }
 
 // request writes the changes to the Bucket. A role of an earlier version does not allow it.
-func (r *claimReconciler) request(ctx context.Context, w *work, b *cosiapi.Bucket, changes bucketchange.Changes, fields []string) (reconciler.Verdict, error) {
+func (r *claimReconciler) request(
+	ctx context.Context, w *work, b *cosiapi.Bucket, changes bucketchange.Changes, class *storagev1.StorageClass, fields []string,
+) (reconciler.Verdict, error) {
 	_, err := r.Patch(ctx, b, func() {
 		cosiapi.SetAnnotation(b, cosiapi.ParameterChangesAnnotation, changes.Text())
 		cosiapi.SetAnnotation(b, configAnnotation, configDigest(w.claim))
@@ -91,7 +100,7 @@ func (r *claimReconciler) request(ctx context.Context, w *work, b *cosiapi.Bucke
 	if err != nil {
 		return reconciler.Verdict{}, err
 	}
-	w.change = changeOf(b, fields)
+	w.change = changeOf(b, class, fields)
 	return reconciler.Next(), nil
 }
 
@@ -137,9 +146,13 @@ func changesOf(w *work, b *cosiapi.Bucket, f facts) (bucketchange.Changes, *prob
 	if p := config.checkOverrides(f.storage, class); p != nil {
 		return nil, p
 	}
+	original, p := originalKeys(w.bucket, f.storage)
+	if p != nil {
+		return nil, p
+	}
 	requested, _ := bucketchange.Of(b) // an invalid annotation is replaced
 	changes := bucketchange.Changes{}
-	for _, key := range slices.Concat(slices.Collect(maps.Keys(requested)), slices.Collect(maps.Keys(config.values)), originalKeys(w.bucket, f)) {
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(requested)), slices.Collect(maps.Keys(config.values)), original) {
 		value, set := config.values[key]
 		if !set {
 			value, set = class[key]
@@ -152,7 +165,19 @@ func changesOf(w *work, b *cosiapi.Bucket, f facts) (bucketchange.Changes, *prob
 			changes[key] = &value
 		}
 	}
-	return changes, nil
+	return changes, checkSize(b, changes)
+}
+
+// checkSize refuses changes that do not fit into an annotation or a request to the driver.
+func checkSize(b *cosiapi.Bucket, changes bucketchange.Changes) *problem {
+	if size := len(changes.Text()); size > maxChanges {
+		return refuse("The requested settings have %d bytes, more than %d. Shorten spec.additionalConfig.", size, maxChanges)
+	}
+	changed, _ := changes.Apply(b.Spec.Parameters)
+	if err := cosi.ValidateParameters(changed); err != nil {
+		return refuse("The settings of the bucket would not be valid: %v. Shorten spec.additionalConfig.", err)
+	}
+	return nil
 }
 
 // checkChange refuses a change if the classes of the claim no longer allow it.
@@ -169,21 +194,24 @@ func checkChange(w *work, f facts) *problem {
 	return checkNamespace(w.claim, f)
 }
 
-// originalKeys returns the parameters that the claim set when its bucket was created.
-func originalKeys(bucket *objectbucket.ObjectBucket, f facts) []string {
+// originalKeys returns the parameters that the claim set when its bucket was created. It refuses a key that the StorageClass
+// no longer allows, because the parameter of that key is unknown.
+func originalKeys(bucket *objectbucket.ObjectBucket, class *storagev1.StorageClass) ([]string, *problem) {
 	var keys []string
-	allowed := allowedKeys(f.storage)
+	allowed := allowedKeys(class)
 	before, _ := originalRequest(bucket)
-	for key := range before.AdditionalConfig {
-		if parameter, ok := allowed[key]; ok {
-			keys = append(keys, parameter)
+	for _, key := range slices.Sorted(maps.Keys(before.AdditionalConfig)) {
+		parameter, ok := allowed[key]
+		if !ok {
+			return nil, refuse("StorageClass %q no longer allows %q in spec.additionalConfig, so COSI cannot remove that setting. Ask an administrator to allow it.", class.Name, key)
 		}
+		keys = append(keys, parameter)
 	}
-	return keys
+	return keys, nil
 }
 
-// changeOf returns the state of the changes that were written to a Bucket.
-func changeOf(b *cosiapi.Bucket, fields []string) *change {
+// changeOf returns the state of the changes that were written to a Bucket. class is the claim's StorageClass, or nil.
+func changeOf(b *cosiapi.Bucket, class *storagev1.StorageClass, fields []string) *change {
 	result, found := bucketchange.ResultOf(b)
 	if !found {
 		return pendingChange(fields)
@@ -191,24 +219,24 @@ func changeOf(b *cosiapi.Bucket, fields []string) *change {
 	c := &change{}
 	if result.Problem != "" {
 		c = failedChange(fields, result.Problem)
+		c.failed = !result.Retrying
 	}
-	if len(result.Unsupported) > 0 {
-		c.ignored = fieldsOf(result.Unsupported, fields)
-	}
+	c.ignored = fieldsOf(result.Unsupported, class, fields)
 	return c
 }
 
-// fieldsOf returns those of the fields that set one of the parameters by default, or all fields if none does.
-func fieldsOf(parameters, fields []string) []string {
+// fieldsOf returns those of the fields that set one of the parameters: as the StorageClass says, or else by default.
+func fieldsOf(parameters []string, class *storagev1.StorageClass, fields []string) []string {
+	var allowed map[string]string
+	if class != nil {
+		allowed = allowedKeys(class)
+	}
 	var found []string
 	for _, field := range fields {
 		key := strings.TrimPrefix(field, fieldConfig)
-		if slices.Contains(parameters, cmp.Or(translations()[key].parameter, key)) {
+		if slices.Contains(parameters, cmp.Or(allowed[key], translations()[key].parameter, key)) {
 			found = append(found, field)
 		}
-	}
-	if len(found) == 0 {
-		return fields
 	}
 	return found
 }
@@ -221,10 +249,10 @@ func pendingChange(fields []string) *change {
 	return &change{message: fmt.Sprintf("The change of %s is not applied yet.", naming(fields))}
 }
 
-// failedChange returns the state of a change that was not applied.
+// failedChange returns the state of a change that was not applied, or only in part.
 func failedChange(fields []string, why string) *change {
 	if len(fields) == 0 {
 		return &change{message: "COSI could not restore the earlier settings of the bucket: " + why, failed: true}
 	}
-	return &change{message: fmt.Sprintf("COSI could not apply the change of %s, and the bucket keeps its settings: %s", naming(fields), why), failed: true}
+	return &change{message: fmt.Sprintf("COSI could not apply the change of %s, or applied only a part of it: %s", naming(fields), why), failed: true}
 }

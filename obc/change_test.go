@@ -69,7 +69,7 @@ func startChangeable(t *testing.T, parameters map[string]string) (*world, *memdr
 }
 
 // TestChangesOfBoundClaims raises, lowers and removes settings of a bound claim. Values that are refused are reported with
-// the name of the parameter, and the bucket keeps its settings.
+// the name of the parameter.
 func TestChangesOfBoundClaims(t *testing.T) {
 	t.Parallel()
 	w, driver, claim := startChangeable(t, map[string]string{"allowedAdditionalConfig": "maxSize,bucketLifecycle,tier"})
@@ -86,13 +86,15 @@ func TestChangesOfBoundClaims(t *testing.T) {
 	w.says(claim, "COSI does not support \"bucketPolicy\"")
 	w.edit(claim, map[string]string{"maxSize": "2Mi", "maxObjects": "5"})
 	w.says(claim, "does not allow \"maxObjects\"")
+	w.edit(claim, map[string]string{"maxSize": "2Mi", "bucketLifecycle": strings.Repeat("<", 12000)}) // 6 bytes each in the annotation
+	w.says(claim, "more than 65536. Shorten spec.additionalConfig")
 	w.edit(claim, map[string]string{"maxSize": "3Mi", "tier": "hot"})
 	w.says(claim, "The change of spec.additionalConfig.tier has no effect")
 	w.applied(driver, "3145728", "")
 
 	accept := driver.Script(memdriver.Fault{RPC: memdriver.CreateBucket, Code: codes.InvalidArgument, Message: "parameter quota is too large", Times: memdriver.Always})
 	w.edit(claim, map[string]string{"maxSize": "9Gi"})
-	w.says(claim, "could not apply the change of spec.additionalConfig.maxSize, and the bucket keeps its settings: DriverCreateBucket failed")
+	w.says(claim, "could not apply the change of spec.additionalConfig.maxSize, or applied only a part of it: DriverCreateBucket failed")
 	w.says(claim, "parameter quota is too large")
 	w.applied(driver, "3145728", "")
 	accept()

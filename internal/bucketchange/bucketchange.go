@@ -69,6 +69,8 @@ type Result struct {
 	Unsupported []string `json:"unsupported,omitempty"`
 	// Problem is the reason why the other changes were not applied, as a sentence for users.
 	Problem string `json:"problem,omitempty"`
+	// Retrying reports that the sidecar repeats the call soon, because the problem may be temporary.
+	Retrying bool `json:"retrying,omitempty"`
 }
 
 // ResultOf returns the result for the changes that a Bucket requests. found is false if there is none yet.

@@ -153,7 +153,7 @@ func ofEvents() map[reconciler.EventReason]explained {
 		},
 		reconciler.FailedUpdateBucket: {
 			"The driver could not change parameters of a bucket as an ObjectBucketClaim requests.",
-			"The driver or the store refused a value, or is unreachable. The bucket keeps its settings.",
+			"The driver or the store refused a value, or is unreachable. A part of the change may be applied.",
 			"Correct or revert the change of the claim. COSI retries other failures.",
 		},
 		reconciler.FailedAPICall: {
