@@ -42,19 +42,20 @@ func (r *Reconciler) update(ctx context.Context, w *work) (reconciler.Verdict, e
 	if err != nil {
 		return r.updateFailed(ctx, w, err)
 	}
+	if r.Info().Epoch != w.Info.Epoch { // another driver may have been called, which does not know updates
+		return reconciler.Wait("a repetition of the change with the driver's new DriverGetInfo response"), nil
+	}
 	return reconciler.Next(), nil
 }
 
 // updateOf returns the update that a driver with these changeable parameters receives, and the changed parameters that it
-// does not support. A parameter that has its original value again needs no support.
+// does not support. Such a parameter may have an earlier change, even if the value that is requested now is the original one.
 func updateOf(b *cosiapi.Bucket, changes bucketchange.Changes, changeable []string) (update *cosi.BucketUpdate, unsupported []string) {
 	supported := bucketchange.Changes{}
 	for key, value := range changes {
-		was, had := b.Spec.Parameters[key]
-		switch {
-		case slices.Contains(changeable, key):
+		if slices.Contains(changeable, key) {
 			supported[key] = value
-		case (value != nil) != had || value != nil && *value != was:
+		} else {
 			unsupported = append(unsupported, key)
 		}
 	}
@@ -71,12 +72,12 @@ func (r *Reconciler) updateFailed(ctx context.Context, w *work, err error) (reco
 		return reconciler.Verdict{}, err
 	}
 	asked := w.State()
-	w.changed.Problem = conditions.Cut(failure.Message(), maxProblem)
+	w.changed.Problem, w.changed.Retrying = conditions.Cut(failure.Message(), maxProblem), !failure.Terminal()
 	if err := r.recordChange(ctx, w); err != nil {
 		return reconciler.Verdict{}, err
 	}
 	r.warn(w.bucket, reconciler.FailedUpdateBucket, "UpdateBucket", w.changed.Problem)
-	return r.Failed(&w.Attempt, asked, failure), nil
+	return r.Repeat(&w.Attempt, asked, failure), nil
 }
 
 // reportUpdate writes the result of the requested changes to the Bucket.

@@ -121,6 +121,11 @@ func (c *Caller) Begin(a *Attempt, call inflight.Call, of string) (end func(), w
 // is the State for which the call was made.
 func (c *Caller) Failed(a *Attempt, asked State, f *driver.Failure) reconciler.Verdict {
 	c.CountFailure(a.Info.Name, &a.Request)
+	return c.Repeat(a, asked, f)
+}
+
+// Repeat is Failed without counting the failure, for a call that neither creates nor deletes anything.
+func (c *Caller) Repeat(a *Attempt, asked State, f *driver.Failure) reconciler.Verdict {
 	return c.until(c.History.NoteFailure(a.Key(), asked, f))
 }
 
