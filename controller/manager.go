@@ -99,13 +99,15 @@ func cacheOptions(o Options) cache.Options {
 }
 
 // slim removes data that this Controller only copies or reads from the API server: parameters, which may be as large
-// as in a class, the sidecar's bucketInfo of a Bucket, and its creation time. A patch that is computed from such an
+// as in a class, and their changes, the sidecar's bucketInfo of a Bucket, and its creation time. A patch that is computed from such an
 // object does not touch them.
 func slim(cached any) (any, error) {
 	switch o := cached.(type) {
 	case *cosiapi.Bucket:
 		o.Spec.Parameters, o.Status.BucketInfo = nil, nil
-		delete(o.Annotations, cosiapi.CreatedAnnotation)
+		for _, key := range []string{cosiapi.CreatedAnnotation, cosiapi.ParameterChangesAnnotation, cosiapi.ParameterChangesResultAnnotation} {
+			delete(o.Annotations, key)
+		}
 		if len(o.Annotations) == 0 {
 			o.Annotations = nil
 		}

@@ -18,9 +18,11 @@ func TestTheCacheHoldsNoParameters(t *testing.T) {
 	for name, tc := range map[string]struct{ read, want any }{
 		"a Bucket keeps its driver and ID": {
 			&cosiapi.Bucket{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{cosiapi.CreatedAnnotation: "2026-01-01T00:00:00Z"}},
-				Spec:       cosiapi.BucketSpec{DriverName: "s3", Parameters: large},
-				Status:     cosiapi.BucketStatus{BucketID: "b", BucketInfo: large},
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+					cosiapi.CreatedAnnotation: "2026-01-01T00:00:00Z", cosiapi.ParameterChangesAnnotation: `{"policy":"a long one"}`, cosiapi.ParameterChangesResultAnnotation: "{}",
+				}},
+				Spec:   cosiapi.BucketSpec{DriverName: "s3", Parameters: large},
+				Status: cosiapi.BucketStatus{BucketID: "b", BucketInfo: large},
 			},
 			&cosiapi.Bucket{Spec: cosiapi.BucketSpec{DriverName: "s3"}, Status: cosiapi.BucketStatus{BucketID: "b"}},
 		},
