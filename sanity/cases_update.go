@@ -15,7 +15,7 @@ func updateCases() []Case {
 	return []Case{
 		{
 			ID: "BKT-CRT-021", Level: Must, Needs: []Need{NeedCreation, NeedChangeable},
-			Title: "changes parameters repeatedly, as announced, and still accepts the parameters of the creation",
+			Title: "accepts repeated changes of parameters, as announced, and then still the parameters of the creation",
 			Rule:  kep(sectionCreate, "This API must be idempotent."),
 			Why:   "the driver announces this with changeable_bucket_parameters, an addition to the KEP's messages; all other calls have the parameters of the creation",
 			Fix:   "keep the record of the parameters of the creation, and compare it with the field parameters only",

@@ -48,7 +48,8 @@ type ObjectBucketClaim struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the requested bucket. Changes after the bucket is created have no effect; status.message lists them.
+	// spec is the requested bucket. After the bucket is created, changes of additionalConfig are applied if the driver supports them.
+	// status.message lists changes that are not applied.
 	// +optional
 	Spec ObjectBucketClaimSpec `json:"spec,omitzero"`
 
