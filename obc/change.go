@@ -146,7 +146,7 @@ func changesOf(w *work, b *cosiapi.Bucket, f facts) (bucketchange.Changes, *prob
 	if p := config.checkOverrides(f.storage, class); p != nil {
 		return nil, p
 	}
-	original, p := originalKeys(w.bucket, f.storage)
+	original, p := originalKeys(w.bucket, b, f.storage)
 	if p != nil {
 		return nil, p
 	}
@@ -195,14 +195,14 @@ func checkChange(w *work, f facts) *problem {
 }
 
 // originalKeys returns the parameters that the claim set when its bucket was created. It refuses a key that the StorageClass
-// no longer allows, because the parameter of that key is unknown.
-func originalKeys(bucket *objectbucket.ObjectBucket, class *storagev1.StorageClass) ([]string, *problem) {
+// no longer allows, or now translates to a parameter that the bucket was created without: the original parameter is unknown.
+func originalKeys(bucket *objectbucket.ObjectBucket, b *cosiapi.Bucket, class *storagev1.StorageClass) ([]string, *problem) {
 	var keys []string
 	allowed := allowedKeys(class)
 	before, _ := originalRequest(bucket)
 	for _, key := range slices.Sorted(maps.Keys(before.AdditionalConfig)) {
 		parameter, ok := allowed[key]
-		if !ok {
+		if _, had := b.Spec.Parameters[parameter]; !ok || !had {
 			return nil, refuse("StorageClass %q no longer allows %q in spec.additionalConfig, so COSI cannot remove that setting. Ask an administrator to allow it.", class.Name, key)
 		}
 		keys = append(keys, parameter)

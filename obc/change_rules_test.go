@@ -26,6 +26,7 @@ func TestChangesOf(t *testing.T) {
 		"a value":       {"maxSize", "hot", map[string]string{"maxSize": "2"}, `{"quota":"2"}`, ""},
 		"a removed key": {"maxSize", "hot", nil, `{"quota":null}`, ""},
 		"a removed key that is no longer allowed":       {"bucketLifecycle", "hot", nil, "", `no longer allows "maxSize"`},
+		"a key that is another parameter now":           {"maxSize=hardLimit", "hot", map[string]string{"maxSize": "2"}, "", `no longer allows "maxSize"`},
 		"more parameters than a request may have":       {"maxSize,note", strings.Repeat("x", 60000), map[string]string{"maxSize": "1", "note": strings.Repeat("x", 6000)}, "", "would not be valid: parameters has"},
 		"more changes than the annotation may have":     {"maxSize,note", "hot", map[string]string{"maxSize": "1", "note": strings.Repeat("<", 12000)}, "", "more than 65536"},
 		"as many changes as the annotation may have":    {"maxSize,note", "hot", map[string]string{"maxSize": "1", "note": strings.Repeat("x", 60000)}, `{"note":"` + strings.Repeat("x", 60000) + `"}`, ""},

@@ -208,7 +208,7 @@ func ignoredChanges(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.
 		return ""
 	}
 	return fmt.Sprintf("The change of %s has no effect, because the driver cannot change these settings of an existing bucket. Revert the change, "+
-		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store, and COSI keeps such a change.", naming(fields))
+		"or create another claim and copy the data. An administrator can change quota and lifecycle of the bucket in the store.", naming(fields))
 }
 
 // naming returns the names of fields of the spec for a message, at most maxFields.

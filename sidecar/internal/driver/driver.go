@@ -242,7 +242,7 @@ func (d *Driver) connectOnce(ctx context.Context) (*session, error) {
 
 // setSession makes the session the current one if the driver has the right name.
 func (d *Driver) setSession(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
-	next := Info{Name: response.GetName(), Revision: response.GetRevision(), Changeable: response.GetChangeableBucketParameters()}
+	next := Info{Name: response.GetName(), Revision: response.GetRevision(), Changeable: slices.Sorted(slices.Values(response.GetChangeableBucketParameters()))}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
 	}

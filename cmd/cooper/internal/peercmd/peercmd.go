@@ -182,6 +182,15 @@ func (p parsed) noArguments() error {
 	return nil
 }
 
+// host is the address that a peer listens on by default. Unlike the peers, cooper uses all addresses only in a container,
+// because everybody knows the credentials.
+func (r Request) host() string {
+	if r.Container {
+		return "0.0.0.0"
+	}
+	return "127.0.0.1"
+}
+
 // address completes an address whose host is empty, which means all addresses.
 func address(text string) string {
 	if host, port, err := net.SplitHostPort(text); err == nil && host == "" {

@@ -50,13 +50,17 @@ func TestTranslate(t *testing.T) {
 			},
 		},
 		"the MinIO module of testcontainers-go": {
-			line: "/cooper server /data",
+			line: "/cooper server /data", container: true,
 			want: "fakes s3 --like=minio --listen=0.0.0.0:9000 --data=/data",
 		},
 		"the MinIO module of testcontainers for Node": {
-			line:  "/cooper server --console-address :9001 /data",
+			line: "/cooper server --console-address :9001 /data", container: true,
 			want:  "fakes s3 --like=minio --listen=0.0.0.0:9000 --data=/data",
 			notes: []string{"the option console-address has no effect: cooper has no console"},
+		},
+		"MinIO on a machine": {
+			line: "minio server /data",
+			want: "fakes s3 --like=minio --listen=127.0.0.1:9000 --data=/data",
 		},
 		"MinIO by its name": {
 			line: "minio server --address 127.0.0.1:9100 /data",
@@ -67,7 +71,7 @@ func TestTranslate(t *testing.T) {
 			want: "fakes gcs --like=fake-gcs-server --listen=0.0.0.0:4443 --url=http://gcs:4443",
 		},
 		"fake-gcs-server by its options": {
-			line:  "/cooper -scheme http -port 4443 -public-host localhost:4443 -data /nowhere -backend memory",
+			line:  "/cooper -scheme http -host 0.0.0.0 -port 4443 -public-host localhost:4443 -data /nowhere -backend memory",
 			want:  "fakes gcs --like=fake-gcs-server --listen=0.0.0.0:4443",
 			notes: []string{"the option public-host has no effect: cooper accepts every host name"},
 		},
@@ -77,7 +81,7 @@ func TestTranslate(t *testing.T) {
 		},
 		"fake-gcs-server by default": {
 			line: "fake-gcs-server -filesystem-root /storage",
-			want: "fakes gcs --like=fake-gcs-server --listen=0.0.0.0:4443 --tls=true --data=/storage",
+			want: "fakes gcs --like=fake-gcs-server --listen=127.0.0.1:4443 --tls=true --data=/storage",
 		},
 		"the LocalStack module of testcontainers-go": {
 			line: "/cooper", variables: map[string]string{"LOCALSTACK_HOST": "localhost"}, container: true,

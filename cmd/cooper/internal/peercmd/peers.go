@@ -84,7 +84,7 @@ func translateMinIO(r Request, args []string) (Result, error) {
 	if len(directories) != 1 || strings.Contains(directories[0], "://") || strings.Contains(directories[0], "{") {
 		return Result{}, errors.New("cooper supports only one local directory: `minio server DIRECTORY`")
 	}
-	return p.result("s3", "minio", "listen", address(p.or("address", ":9000")), "data", directories[0]), nil
+	return p.result("s3", "minio", "listen", address(p.or("address", r.host()+":9000")), "data", directories[0]), nil
 }
 
 var fakeGCS = grammar{
@@ -139,7 +139,7 @@ func translateFakeGCS(r Request, args []string) (Result, error) {
 	if p.values["filesystem-root"] != "" && p.or("backend", "filesystem") == "filesystem" {
 		state = p.values["filesystem-root"]
 	}
-	listen := net.JoinHostPort(p.or("host", "0.0.0.0"), p.or("port", "4443"))
+	listen := net.JoinHostPort(p.or("host", r.host()), p.or("port", "4443"))
 	return p.result("gcs", "fake-gcs-server", "listen", listen, "tls", tls, "data", state, "seed-dir", dir, "url", p.values["external-url"]), nil
 }
 
@@ -155,10 +155,7 @@ func translateLocalStack(r Request, args []string) (Result, error) {
 	if len(p.arguments) != 1 || p.arguments[0] != "start" {
 		return Result{}, errors.New("cooper supports only the command `localstack start`")
 	}
-	listen := "127.0.0.1:4566"
-	if r.Container {
-		listen = "0.0.0.0:4566"
-	}
+	listen := r.host() + ":4566"
 	if gateway, ok := r.Lookup("GATEWAY_LISTEN"); ok && gateway != "" {
 		listen = address(strings.Split(gateway, ",")[0])
 	}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// TestTerraformReadsABucket sends the reads with which Terraform's resource aws_s3_bucket ends an apply and begins each
+// plan (resourceBucketRead in internal/service/s3/bucket.go of terraform-provider-aws). It fails on any other error
+// code, so each must be the one that Amazon S3 returns for a new bucket.
+func TestTerraformReadsABucket(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	f.bucket(t, "state")
+	client, name, ctx := f.s3(f.Root()), "state", t.Context()
+	for call, c := range map[string]struct {
+		send func() error
+		code string
+	}{
+		"HeadBucket": {func() error { _, err := client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name}); return err }, ""},
+		"GetBucketPolicy": {func() error {
+			_, err := client.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &name})
+			return err
+		}, "NoSuchBucketPolicy"},
+		"GetBucketAcl":  {func() error { _, err := client.GetBucketAcl(ctx, &s3.GetBucketAclInput{Bucket: &name}); return err }, ""},
+		"GetBucketCors": {func() error { _, err := client.GetBucketCors(ctx, &s3.GetBucketCorsInput{Bucket: &name}); return err }, "NoSuchCORSConfiguration"},
+		"GetBucketWebsite": {func() error {
+			_, err := client.GetBucketWebsite(ctx, &s3.GetBucketWebsiteInput{Bucket: &name})
+			return err
+		}, "NoSuchWebsiteConfiguration"},
+		"GetBucketVersioning": {func() error {
+			_, err := client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &name})
+			return err
+		}, ""},
+		"GetBucketAccelerateConfiguration": {func() error {
+			_, err := client.GetBucketAccelerateConfiguration(ctx, &s3.GetBucketAccelerateConfigurationInput{Bucket: &name})
+			return err
+		}, ""},
+		"GetBucketLogging": {func() error {
+			_, err := client.GetBucketLogging(ctx, &s3.GetBucketLoggingInput{Bucket: &name})
+			return err
+		}, ""},
+		"GetBucketLifecycleConfiguration": {func() error {
+			_, err := client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &name})
+			return err
+		}, "NoSuchLifecycleConfiguration"},
+		"GetBucketReplication": {func() error {
+			_, err := client.GetBucketReplication(ctx, &s3.GetBucketReplicationInput{Bucket: &name})
+			return err
+		}, "ReplicationConfigurationNotFoundError"},
+		"GetBucketEncryption": {func() error {
+			_, err := client.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: &name})
+			return err
+		}, ""},
+		"GetObjectLockConfiguration": {func() error {
+			_, err := client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name})
+			return err
+		}, "ObjectLockConfigurationNotFoundError"},
+		"GetBucketTagging": {func() error {
+			_, err := client.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name})
+			return err
+		}, "NoSuchTagSet"},
+	} {
+		if got := code(t, c.send()); got != c.code {
+			t.Errorf("%s: got code %q, want %q", call, got, c.code)
+		}
+	}
+	payment, err := client.GetBucketRequestPayment(ctx, &s3.GetBucketRequestPaymentInput{Bucket: &name})
+	wantNoError(t, err)
+	if payment.Payer != types.PayerBucketOwner {
+		t.Errorf("got payer %q, want the bucket's owner", payment.Payer)
+	}
+}
