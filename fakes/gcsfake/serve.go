@@ -17,7 +17,11 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == batchPath {
+	switch {
+	case isGRPC(r):
+		refuseGRPC(w)
+		return
+	case r.URL.Path == batchPath:
 		s.serveBatch(w, r)
 		return
 	}
