@@ -256,10 +256,13 @@ func TestHMACSignatures(t *testing.T) {
 				}
 			}
 		}
-		added := s.byHeader(t, http.MethodGet, "/docs/o", "")
-		added.Header.Set(s.name("Meta-Added"), "x")
-		if code, body := serve(added); code != 403 || !strings.Contains(body, "HeadersNotSigned") && !strings.Contains(body, "not signed") {
-			t.Errorf("%s with a header that nobody signed: %d %s", dialect, code, body)
+		for _, header := range []string{"X-Amz-Meta-Added", "X-Goog-Meta-Added", "X-Amz-Acl", "X-Goog-Acl", "X-Amz-Copy-Source", "X-Goog-Copy-Source"} {
+			for _, added := range []*http.Request{s.byHeader(t, http.MethodPut, "/docs/o", "text"), s.byQuery(t, http.MethodPut, "/docs/o", "text")} {
+				added.Header.Set(header, "x")
+				if code, body := serve(added); code != 403 || !strings.Contains(body, "not signed") {
+					t.Errorf("%s with %s, which is not signed: %d %s", dialect, header, code, body)
+				}
+			}
 		}
 		body := s.byHeader(t, http.MethodPut, "/docs/o", "text")
 		body.Body = http.NoBody

@@ -58,6 +58,7 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 		"another object":                 {change: func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/data/other", "" }, status: 403, says: "SignatureDoesNotMatch"},
 		"a type that is not signed":      {change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, status: 403, says: "SignatureDoesNotMatch"},
 		"a header that is not signed":    {change: func(r *http.Request) { r.Header.Set("X-Goog-User-Project", "p") }, status: 403, says: "SignatureDoesNotMatch"},
+		"a header of S3":                 {sign: func(o *storage.SignedURLOptions) { o.Method = "PUT" }, change: func(r *http.Request) { r.Header.Set("X-Amz-Acl", "public-read") }, status: 403, says: "not signed: x-amz-acl"},
 		"a sub-resource":                 {change: func(r *http.Request) { r.URL.RawQuery += "&acl" }, status: 403, says: "SignatureDoesNotMatch"},
 		"a sub-resource with a value":    {change: func(r *http.Request) { r.URL.RawQuery += "&uploadId=x" }, status: 400, says: "uploadId"},
 		"an end that is later":           {change: func(r *http.Request) { r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "Expires=", "Expires=1", 1) }, status: 403, says: "SignatureDoesNotMatch"},

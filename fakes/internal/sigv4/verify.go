@@ -236,8 +236,8 @@ func presignedPayload(r *http.Request, d Dialect) string {
 	return UnsignedPayload
 }
 
-// checkSignedHeaders rejects a request whose Host or x-amz-* (x-goog-*) headers are not signed, because anyone on the
-// network path could have added them.
+// checkSignedHeaders rejects a request whose Host, x-amz-* or x-goog-* headers are not signed, because anyone on the
+// network path could have added them. Cloud Storage accepts the headers of both dialects in each request.
 func checkSignedHeaders(r *http.Request, c *claim) error {
 	signed, prefix := c.signedHeaders, strings.ToLower(c.dialect.header)
 	var missing []string
@@ -245,7 +245,7 @@ func checkSignedHeaders(r *http.Request, c *claim) error {
 		missing = append(missing, "host")
 	}
 	for name := range r.Header {
-		if len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+		if !hasPrefixFold(name, AWS.header) && !hasPrefixFold(name, Google.header) {
 			continue
 		}
 		if lower := strings.ToLower(name); !slices.Contains(signed, lower) && (c.mode != Query || lower != prefix+"content-sha256") {
@@ -258,6 +258,10 @@ func checkSignedHeaders(r *http.Request, c *claim) error {
 	slices.Sort(missing)
 	return awserr.New(http.StatusForbidden, "AccessDenied", "There were headers present in the request which were not signed").
 		With("HeadersNotSigned", strings.Join(missing, ", "))
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
 // compare computes the signature and compares it with the request's. Google's clients sign the host without a port,

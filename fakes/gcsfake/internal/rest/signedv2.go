@@ -53,7 +53,8 @@ func (c *Call) verifyV2() error {
 	return nil
 }
 
-// stringToSignV2 has the path as it was sent, and of the query a sub-resource, which has no value.
+// stringToSignV2 has the path as it was sent, and of the query a sub-resource, which has no value. The x-amz-* headers
+// are rejected, because this process does not sign them.
 func (c *Call) stringToSignV2(expires string) (string, error) {
 	lines := []string{c.r.Method, c.r.Header.Get("Content-Md5"), c.r.Header.Get("Content-Type"), expires}
 	var extensions []string
@@ -62,6 +63,8 @@ func (c *Call) stringToSignV2(expires string) (string, error) {
 		case name == "x-goog-encryption-key", name == "x-goog-encryption-key-sha256":
 		case strings.HasPrefix(name, "x-goog-"):
 			extensions = append(extensions, name+":"+strings.Join(strings.Fields(strings.Join(values, ",")), " "))
+		case strings.HasPrefix(name, "x-amz-"):
+			return "", gcserr.Forbidden.Say("There were headers present in the request which were not signed: %s", name)
 		}
 	}
 	slices.Sort(extensions)
