@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,6 +23,76 @@ func (w *world) resumable(t *testing.T, token, name string) string {
 		t.Fatalf("start an upload: %d %s", got.Code, got.Body)
 	}
 	return path
+}
+
+// TestSessionOfAnotherPath uses the ID of an upload in the path of another bucket or object, before and after the upload
+// is complete.
+func TestSessionOfAnotherPath(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	started := w.send(t, w.admin, operation{method: "POST", path: "/docs/by-xml", headers: "X-Goog-Resumable: start"})
+	_, session, _ := strings.Cut(started.Header().Get("Location"), "http://127.0.0.1")
+	for path, others := range map[string][]string{
+		w.resumable(t, w.admin, "by-json"): {"/b/fine/"},
+		session:                            {"/fine/by-xml", "/docs/other"},
+	} {
+		expect := func() {
+			t.Helper()
+			for _, other := range others {
+				at := strings.Replace(strings.Replace(path, "/b/docs/", other, 1), "/docs/by-xml", other, 1)
+				for _, method := range []string{"PUT", "DELETE"} {
+					if got := w.send(t, "", operation{method: method, path: at, body: "x"}); got.Code != http.StatusNotFound {
+						t.Errorf("%s %s: %d %s", method, at, got.Code, got.Body)
+					}
+				}
+			}
+		}
+		expect()
+		if got := w.send(t, "", operation{method: "PUT", path: path, body: "x"}); got.Code != http.StatusOK {
+			t.Errorf("PUT %s: %d %s", path, got.Code, got.Body)
+		}
+		expect()
+	}
+}
+
+// slowBody calls a function before the body is read.
+type slowBody struct {
+	io.Reader
+
+	before func()
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.before != nil {
+		b.before()
+		b.before = nil
+	}
+	return b.Reader.Read(p)
+}
+
+// TestChangeOfAReplacedObject replaces an object between the authorization of a change and the change.
+func TestChangeOfAReplacedObject(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"PATCH", "PUT"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			defer w.close(t)
+			req := w.request(t, operation{method: method, path: o})
+			req.Header.Set("Authorization", "Bearer "+w.admin)
+			req.ContentLength = -1
+			req.Body = io.NopCloser(&slowBody{strings.NewReader(`{"metadata":{"a":"b"}}`), func() {
+				w.must(t, operation{method: "POST", path: up + "?uploadType=media&name=o", body: "new"})
+			}})
+			if got := w.serve(req); got.Code != http.StatusNotFound {
+				t.Errorf("%d %s", got.Code, got.Body)
+			}
+			if got := w.send(t, w.admin, operation{method: "GET", path: o}); strings.Contains(got.Body.String(), "metadata\"") {
+				t.Errorf("the new object is %s", got.Body)
+			}
+		})
+	}
 }
 
 // TestUploadsOfUnknownSize sends the ranges of Google's client for Node, without credentials: the URL of the session is

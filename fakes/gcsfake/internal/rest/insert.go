@@ -283,6 +283,9 @@ func parseContentRange(header string, length int64) (contentRange, error) {
 // URIs").
 func (c *Call) upload() (store.Upload, resumption, error) {
 	u, err := c.api.store.Upload(c.query.Get("upload_id"))
+	if err == nil && !c.isSession(u.Bucket, u.Name) {
+		err = gcserr.NoUpload
+	}
 	if err != nil {
 		return u, resumption{}, err
 	}
@@ -292,6 +295,12 @@ func (c *Call) upload() (store.Upload, resumption, error) {
 	}
 	c.vars["object"] = u.Name
 	return u, state, nil
+}
+
+// isSession reports whether the call has the path of the session URI of an upload. In the JSON API, the path does not
+// contain the name of the object.
+func (c *Call) isSession(bucket, name string) bool {
+	return bucket == c.vars["bucket"] && (c.flavour != inXML || name == c.vars["object"])
 }
 
 func (c *Call) cancelUpload(w http.ResponseWriter) error {
@@ -310,7 +319,7 @@ func (c *Call) cancelUpload(w http.ResponseWriter) error {
 
 // continueUpload accepts a chunk, or returns how much has arrived.
 func (c *Call) continueUpload(w http.ResponseWriter) error {
-	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil {
+	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil && c.isSession(o.Bucket, o.Name) {
 		return c.uploaded(w, o)
 	}
 	u, state, err := c.upload()

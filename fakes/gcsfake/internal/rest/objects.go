@@ -248,11 +248,7 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 	if err := c.checkACLs(present, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return err
 	}
-	g, err := c.generation()
-	if err != nil {
-		return err
-	}
-	next, err := c.api.store.Update(b.Name, o.Name, g, func(b *store.Bucket, o *store.Object) error {
+	next, err := c.api.store.Update(b.Name, o.Name, o.Generation, func(b *store.Bucket, o *store.Object) error {
 		before := *o
 		before.Metageneration--
 		if err := c.objectConditions(&before, false); err != nil {
