@@ -25,6 +25,7 @@ func aclOperations() map[string]operation {
 		"storage.buckets.patch acl":    {method: "PATCH", path: fine + "?predefinedAcl=publicRead", body: `{}`, permissions: []string{"storage.buckets.update", "storage.buckets.setIamPolicy"}, status: 200, doc: docACL},
 		"storage.objects.insert acl":   {method: "POST", path: "/upload" + fine + "/o?uploadType=media&name=fresh&predefinedAcl=publicRead", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
 		"storage.objects.insert put":   {method: "PUT", path: up + "?uploadType=media&name=fresh", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: "JSON uploads: https://cloud.google.com/storage/docs/uploading-objects"},
+		"storage.objects.restore acl":  {method: "POST", path: fine + "/o/gone/restore?copySourceAcl=true&generation={listed}", permissions: []string{"storage.objects.restore", "storage.objects.create", "storage.objects.setIamPolicy"}, status: 200, doc: docACL},
 		"xml.PutObject acl":            {method: "PUT", path: "/fine/fresh", headers: "X-Goog-Acl: public-read", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
 		"storage.objects.get node":     {method: "GET", path: "/b/docs/o/o?alt=media", permissions: []string{"storage.objects.get"}, status: 200, doc: docJSON},
 		"storage.buckets.list node":    {method: "GET", path: "/b?project=cooper-fake", permissions: []string{"storage.buckets.list"}, project: true, status: 200, doc: docJSON},
@@ -209,12 +210,19 @@ func TestPublicAccessPreventionOfLists(t *testing.T) {
 	read := operation{method: "GET", path: "/fine/o"}
 	public := operation{method: "PUT", path: "/storage/v1/b/fine/o/o/acl/allUsers", body: `{"role":"READER"}`}
 	w.must(t, public)
+	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/fine?predefinedDefaultObjectAcl=publicRead", body: `{}`})
+	started := w.send(t, w.admin, operation{method: "POST", path: "/upload/storage/v1/b/fine/o?uploadType=resumable&name=resumed&predefinedAcl=publicRead"})
+	_, session, _ := strings.Cut(started.Header().Get("Location"), "http://127.0.0.1")
 	if got := w.send(t, "", read); got.Code != http.StatusOK {
 		t.Errorf("public: %d", got.Code)
 	}
 	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/fine", body: `{"iamConfiguration":{"publicAccessPrevention":"enforced"}}`})
-	if got := w.send(t, "", read); got.Code != http.StatusForbidden {
-		t.Errorf("under prevention: %d", got.Code)
+	w.must(t, operation{method: "PUT", path: session, body: "x"})
+	w.must(t, operation{method: "POST", path: "/upload/storage/v1/b/fine/o?uploadType=media&name=by-default", body: "x"})
+	for _, object := range []string{"o", "resumed", "by-default"} {
+		if got := w.send(t, "", operation{method: "GET", path: "/fine/" + object}); got.Code != http.StatusForbidden {
+			t.Errorf("%s under prevention: %d", object, got.Code)
+		}
 	}
 	for name, op := range map[string]operation{
 		"an entry":        public,
@@ -228,7 +236,24 @@ func TestPublicAccessPreventionOfLists(t *testing.T) {
 	}
 }
 
-// TestEntryOfARecreatedAccount deletes an account in a list and creates another one with its name.
+// TestOwnerOfAnonymousObject changes the list of an object that an anonymous caller has created. The object still has
+// no owner.
+func TestOwnerOfAnonymousObject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	w.must(t, operation{method: "POST", path: "/storage/v1/b/fine/acl", body: `{"entity":"allUsers","role":"WRITER"}`})
+	if got := w.send(t, "", operation{method: "POST", path: "/upload/storage/v1/b/fine/o?uploadType=media&name=a", body: "x"}); got.Code != http.StatusOK {
+		t.Fatalf("an anonymous upload: %d %s", got.Code, got.Body)
+	}
+	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/fine/o/a", body: `{"acl":[]}`})
+	if diff := gocmp.Diff([]string{"project-owners-111111111111 OWNER"}, w.entries(t, w.admin, "/storage/v1/b/fine/o/a/acl")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestEntryOfARecreatedAccount deletes an account in a list and creates another one with its name. Entries for the new
+// account and a restored list do not give it the permissions of the deleted one.
 func TestEntryOfARecreatedAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -236,13 +261,32 @@ func TestEntryOfARecreatedAccount(t *testing.T) {
 	const email = "reader-account@cooper-fake.iam.gserviceaccount.com"
 	first := w.account(t, "reader-account")
 	w.must(t, operation{method: "POST", path: "/storage/v1/b/fine/o/o/acl", body: `{"entity":"user-` + email + `","role":"READER"}`})
+	w.must(t, operation{method: "PUT", path: "/storage/v1/b/fine/iam", body: `{"bindings":[{"role":"roles/storage.objectViewer","members":["serviceAccount:` + email + `"]}]}`})
 	read := operation{method: "GET", path: "/storage/v1/b/fine/o/o"}
 	if got := w.send(t, first, read); got.Code != http.StatusOK {
 		t.Errorf("the account in the list: %d", got.Code)
 	}
 	w.must(t, operation{method: "DELETE", path: sas + "/" + email})
-	if got := w.send(t, w.account(t, "reader-account"), read); got.Code != http.StatusForbidden {
-		t.Errorf("another account with its name: %d", got.Code)
+	second := w.account(t, "reader-account")
+	expect := func(when string) {
+		t.Helper()
+		if got := w.send(t, second, read); got.Code != http.StatusForbidden {
+			t.Errorf("another account with its name %s: %d", when, got.Code)
+		}
+	}
+	expect("after its creation")
+	w.must(t, operation{method: "POST", path: "/storage/v1/b/fine/acl", body: `{"entity":"user-` + email + `","role":"READER"}`})
+	expect("after an entry for it")
+	if got := w.send(t, w.admin, operation{method: "GET", path: "/storage/v1/b/fine/iam"}); !strings.Contains(got.Body.String(), "deleted:serviceAccount:"+email+"?uid=") {
+		t.Errorf("the policy is %s", got.Body)
+	}
+	var object struct{ Generation string }
+	wantNoError(t, json.Unmarshal(w.send(t, w.admin, read).Body.Bytes(), &object))
+	w.must(t, operation{method: "DELETE", path: read.path})
+	w.must(t, operation{method: "POST", path: read.path + "/restore?copySourceAcl=true&generation=" + object.Generation})
+	expect("after a restoration")
+	if got := w.entries(t, w.admin, read.path+"/acl"); !slices.Contains(got, "user-"+email+" READER") {
+		t.Errorf("the restored list is %v", got)
 	}
 }
 

@@ -209,6 +209,8 @@ func setup() []operation {
 		{method: "POST", path: insert, body: `{"name":"fine"}`},
 		{method: "POST", path: lists + "/acl", body: `{"entity":"domain-example.com","role":"READER"}`},
 		{method: "POST", path: "/upload" + lists + "/o?uploadType=media&name=o", body: "fine"},
+		{method: "POST", path: "/upload" + lists + "/o?uploadType=media&name=gone", body: "gone", headers: "X-Learn: {listed}"},
+		{method: "DELETE", path: lists + "/o/gone"},
 		{method: "POST", path: sas, body: `{"accountId":"target"}`},
 		{method: "POST", path: sas, body: `{"accountId":"deleted"}`, headers: "X-Learn: {deleted}"},
 		{method: "DELETE", path: sas + "/deleted@cooper-fake.iam.gserviceaccount.com"},
@@ -248,7 +250,7 @@ func (w *world) learn(op operation, got *httptest.ResponseRecorder) {
 	}
 	if _, name, ok := strings.Cut(op.headers, "X-Learn: "); ok {
 		_, key, _ := strings.Cut(doc.Name, "/keys/")
-		w.known[name] = map[string]string{"{soft}": doc.Generation, "{over}": doc.Generation, "{deleted}": doc.UniqueID, "{key}": key}[name]
+		w.known[name] = map[string]string{"{soft}": doc.Generation, "{listed}": doc.Generation, "{over}": doc.Generation, "{deleted}": doc.UniqueID, "{key}": key}[name]
 	}
 	if strings.HasPrefix(op.path, up) {
 		w.known["{generation}"] = doc.Generation

@@ -125,7 +125,8 @@ func rank(entity string) int {
 }
 
 // WithBucketEntries returns the policy with another access control list. Other bindings do not change, and neither do
-// members that an access control list cannot have.
+// members that an access control list cannot have. If an entry is for a service account that was recreated with the same
+// name, the other bindings remain those of the deleted account.
 func (p *Policy) WithBucketEntries(entries []Entry, id func(number string) string) Policy {
 	next := FromEntries(entries, BucketRoles, id)
 	next.Sequence = p.Sequence + 1
@@ -143,6 +144,12 @@ func (p *Policy) WithBucketEntries(entries []Entry, id func(number string) strin
 				continue
 			}
 			b.Members = members
+		}
+		b.Members = slices.Clone(b.Members)
+		for i, m := range b.Members {
+			if uid := p.UIDs[m]; uid != next.UIDs[m] && uid != "" {
+				b.Members[i] = "deleted:" + m + "?uid=" + uid
+			}
 		}
 		bindings = append(bindings, b)
 	}

@@ -148,21 +148,29 @@ func (c *Call) requestedACL() string {
 	return cmp.Or(c.query.Get("predefinedAcl"), c.query.Get("destinationPredefinedAcl"))
 }
 
-// newACL completes the owner and the access control list of an object: from the predefined list of the request, the
-// list in the attributes, or the bucket's default. nil means projectPrivate.
+// newACL sets the owner and the access control list of a new object. The owner is the caller if it is a service account.
 func (c *Call) newACL(b *store.Bucket, a *store.Attributes) error {
+	if !b.Settings.IAM.Uniform.Enabled && c.caller.UID != "" {
+		a.Owner, a.OwnerUID = c.caller.Name, c.caller.UID
+	}
+	return c.setACL(b, a)
+}
+
+// setACL completes the access control list of an object: from the predefined list of the request, the list in the
+// attributes, or the bucket's default. nil means projectPrivate. The bucket's default may contain entries for everyone
+// that public access prevention makes ineffective.
+func (c *Call) setACL(b *store.Bucket, a *store.Attributes) error {
 	if b.Settings.IAM.Uniform.Enabled {
 		a.ACL = nil
 		return nil
-	}
-	if a.Owner == "" && strings.Contains(c.caller.Name, "@") {
-		a.Owner, a.OwnerUID = c.caller.Name, c.caller.UID
 	}
 	entries, name := a.ACL, c.requestedACL()
 	var err error
 	switch {
 	case name != "":
-		entries, err = c.predefined(predefinedObject, name, b)
+		if entries, err = c.predefined(predefinedObject, name, b); err == nil {
+			err = checkPublic(b, entries)
+		}
 	case entries == nil && b.DefaultACL == nil:
 		return nil
 	case entries == nil:
@@ -174,7 +182,7 @@ func (c *Call) newACL(b *store.Bucket, a *store.Attributes) error {
 		return err
 	}
 	a.ACL = withOwner(entries, c.objectOwner(a, b))
-	return checkPublic(b, a.ACL)
+	return nil
 }
 
 // checkPublic rejects entries for everyone under public access prevention.
@@ -257,7 +265,7 @@ func (c *Call) changeACL(b *store.Bucket, before, o *store.Object, present map[s
 	if !c.mayOn("storage.objects.setIamPolicy", b, before) {
 		return c.refused("storage.objects.setIamPolicy", "the Google Cloud Storage object")
 	}
-	return c.newACL(b, &o.Attributes)
+	return c.setACL(b, &o.Attributes)
 }
 
 // setsACL reports whether a request has an access control list.

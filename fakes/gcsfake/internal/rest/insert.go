@@ -429,7 +429,8 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 	return next, nil
 }
 
-// finishResumable creates the object. The caller who started the upload must still be authorized.
+// finishResumable creates the object with the access control list from the start of the upload. The caller who started
+// the upload must still be authorized.
 func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resumption) error {
 	sum := newMD5()
 	if u.MD5State != nil {
@@ -446,7 +447,7 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 	if err != nil {
 		return err
 	}
-	if err := c.creates(b, u.Name, &u.Attributes); err != nil {
+	if err := c.mayCreate(b, u.Name, &u.Attributes); err != nil {
 		return err
 	}
 	o, err := c.api.store.FinishUpload(u.ID, store.Object{

@@ -60,15 +60,20 @@ func (c *Call) overwriting(name string) store.Guard {
 	}
 }
 
-// creates asks for the permissions to create an object, before its body is read.
+// creates asks for the permissions to create an object, before its body is read, and completes its access control list.
 func (c *Call) creates(b *store.Bucket, name string, a *store.Attributes) error {
 	if err := checkObjectName(name); err != nil {
 		return err
 	}
-	if err := c.need("storage.objects.create", b, name); err != nil {
+	if err := c.mayCreate(b, name, a); err != nil {
 		return err
 	}
-	if err := c.newACL(b, a); err != nil {
+	return c.newACL(b, a)
+}
+
+// mayCreate asks for the permissions to create an object with the given attributes.
+func (c *Call) mayCreate(b *store.Bucket, name string, a *store.Attributes) error {
+	if err := c.need("storage.objects.create", b, name); err != nil {
 		return err
 	}
 	if a.Retention != nil {

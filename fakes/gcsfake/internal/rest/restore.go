@@ -68,14 +68,18 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 		if err := c.checkUniform(b.Settings.IAM.Uniform.Enabled); err != nil {
 			return err
 		}
+		if err := c.need("storage.objects.setIamPolicy", b, from.Name); err != nil {
+			return err
+		}
 	}
 	a := from.Attributes
 	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
-	if !c.isTrue("copySourceAcl") {
-		a.Owner, a.OwnerUID, a.ACL = "", "", nil
-	}
+	a.Owner, a.OwnerUID, a.ACL = "", "", nil
 	if err := c.creates(b, from.Name, &a); err != nil {
 		return err
+	}
+	if c.isTrue("copySourceAcl") {
+		a.Owner, a.OwnerUID, a.ACL = from.Owner, from.OwnerUID, from.ACL
 	}
 	body, err := c.duplicate(from)
 	if err != nil {
