@@ -66,6 +66,13 @@ func TestAnonymousIs(t *testing.T) {
 	expect("with a role", read, 200)
 	expect("with a role", operation{method: "GET", path: "/docs/o"}, 200)
 	expect("with a role", write, 403)
+	for _, name := range []string{"X-Goog-Signature", "X-Goog-Credential", "X-Goog-Algorithm", "X-Amz-Signature", "X-Amz-Credential", "X-Amz-Algorithm", "Signature", "GoogleAccessId", "AWSAccessKeyId"} {
+		for _, path := range []string{read.path + "&", "/docs/o?"} {
+			if got := w.send(t, "", operation{method: "GET", path: path + name + "=x"}); got.Code < http.StatusBadRequest {
+				t.Errorf("with an incomplete signature: %s%s: %d", path, name, got.Code)
+			}
+		}
+	}
 	if got := w.send(t, "invented", read); got.Code != http.StatusUnauthorized {
 		t.Errorf("an invalid token: %d", got.Code)
 	}
@@ -93,6 +100,7 @@ func TestProjectsOnFirstUse(t *testing.T) {
 		"an account":          {"", operation{method: "POST", path: "/v1/projects/fresh-three/serviceAccounts", body: `{"accountId":"account-one"}`}, 200},
 		"none, as in Python":  {"", operation{method: "POST", path: "/storage/v1/b?project=%3Cnone%3E", body: `{"name":"three"}`}, 200},
 		"an invalid ID":       {"", operation{method: "GET", path: "/storage/v1/b?project=Not_an_ID"}, 404},
+		"a billed one":        {"", operation{method: "GET", path: "/storage/v1/b?project=cooper-fake", headers: "X-Goog-User-Project: fresh-five"}, 404},
 		"by another account":  {stranger, operation{method: "GET", path: "/storage/v1/b?project=fresh-four"}, 404},
 		"of somebody, though": {stranger, operation{method: "GET", path: "/storage/v1/b?project=cooper-fake"}, 403},
 	} {

@@ -340,17 +340,22 @@ func (c *Call) refused(permission, on string) error {
 // needProject asks for a permission on a project, which must exist.
 func (c *Call) needProject(permission, project string) (identity.Project, error) {
 	p, err := c.knownProject(project)
+	return p, c.allowedIn(permission, p, err)
+}
+
+// allowedIn asks for a permission on a project that was looked up with the result err.
+func (c *Call) allowedIn(permission string, p identity.Project, err error) error {
 	switch {
 	case err != nil && c.caller.Name == "": // do not reveal which projects exist
-		return p, c.refused(permission, "the Google Cloud project")
+		return c.refused(permission, "the Google Cloud project")
 	case err != nil:
-		return p, err
+		return err
 	}
 	r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
 	if !c.api.dir.Allowed(c.caller, permission, identity.Target{Project: p.ID, Resource: r}) {
-		return p, c.refused(permission, "the Google Cloud project")
+		return c.refused(permission, "the Google Cloud project")
 	}
-	return p, nil
+	return nil
 }
 
 // maxJSON bounds the documents that are read.

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -16,12 +17,22 @@ func (c *Call) standIn() error {
 	if c.api.anonymous == "" {
 		return nil
 	}
+	if slices.ContainsFunc(signatureParameters, c.query.Has) {
+		return gcserr.Unauthorized.Say("The signature in the query is incomplete, or this API does not accept signatures.")
+	}
 	who, err := c.api.dir.AccountCaller(c.api.anonymous, "")
 	if err != nil {
 		return gcserr.Unauthorized.Say("The service account %s, as which requests without credentials act (--anonymous-is), does not exist or is disabled.", c.api.anonymous)
 	}
 	c.caller = who
 	return nil
+}
+
+// signatureParameters are query parameters of signed URLs. A request with any of them is not a request without
+// credentials.
+var signatureParameters = []string{
+	"X-Goog-Signature", "X-Goog-Credential", "X-Goog-Algorithm", "X-Amz-Signature", "X-Amz-Credential", "X-Amz-Algorithm",
+	"Signature", "GoogleAccessId", "AWSAccessKeyId",
 }
 
 // emulatorHint explains to users of STORAGE_EMULATOR_HOST why a request is rejected.

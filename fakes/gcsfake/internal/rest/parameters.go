@@ -104,14 +104,14 @@ func asksForNothing(v any) bool {
 }
 
 // checkUserProject lets callers with access to a project name it as the billed one ("Requester Pays"). Nothing is
-// billed.
+// billed, and an unknown project is not created.
 func (c *Call) checkUserProject() error {
 	project := cmp.Or(c.query.Get("userProject"), c.r.Header.Get("X-Goog-User-Project"))
 	if project == "" {
 		return nil
 	}
-	_, err := c.needProject("serviceusage.services.use", project)
-	return err
+	p, err := c.api.dir.Project(project)
+	return c.allowedIn("serviceusage.services.use", p, err)
 }
 
 // conditional are the headers of HTTP that make a request conditional.
