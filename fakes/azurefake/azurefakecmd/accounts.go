@@ -60,6 +60,17 @@ func (o *options) firstKey(account azurefake.Account) (string, error) {
 	return "", nil
 }
 
+// checkKeys rejects Azurite's public key on an address that is not a loopback address unless a flag set it. The key can
+// be in --data since a start on a loopback address.
+func (o *options) checkKeys(accounts []azurefake.Account, server *azurefake.Server) error {
+	for _, a := range accounts {
+		if key, _ := server.Keys(a.Name); a.Key == "" && key == wellKnownKey && !o.Loopback() {
+			return fmt.Errorf("the account %s in --data has Azurite's public key, but --listen %s is not a loopback address; set another key with --key", a.Name, o.Listen)
+		}
+	}
+	return nil
+}
+
 // isNew reports whether --data contains no accounts, whose keys must not change.
 func (o *options) isNew() bool {
 	entries, err := os.ReadDir(o.Data)

@@ -124,6 +124,9 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := o.checkKeys(settings.Accounts, server); err != nil {
+		return errors.Join(err, server.Close())
+	}
 	if len(o.domains) == 0 {
 		o.Hosts = append(o.Hosts, "*.blob.localhost")
 	}

@@ -114,6 +114,8 @@ func TestDefaultKey(t *testing.T) {
 
 func TestBadAccounts(t *testing.T) {
 	t.Parallel()
+	public := t.TempDir()
+	startChild(t, "--data", public).Stop(t)
 	for name, test := range map[string]struct {
 		args []string
 		want string
@@ -122,6 +124,7 @@ func TestBadAccounts(t *testing.T) {
 		"two places for one key":        {[]string{"--account", "first:" + key1, "--key", key2}, "cannot be used if --account contains a key"},
 		"a second key that is no key":   {[]string{"--account", "first:" + key1 + ":%%%"}, "the key is not base64"},
 		"the place of another fake":     {[]string{"--like", "minio"}, "this fake can be like azurite"},
+		"Azurite's key in --data":       {[]string{"--data", public, "--listen", "0.0.0.0:0"}, "has Azurite's public key"},
 		"an address without a port":     {[]string{"--queue-listen", "nowhere"}, "listen for Queue Storage"},
 		"a directory that is not there": {[]string{"--seed-dir", "/nowhere"}, "read --seed-dir"},
 	} {
