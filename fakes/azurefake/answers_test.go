@@ -15,7 +15,12 @@ import (
 // shared starts a server and returns the service with the key of its account.
 func shared(t *testing.T, o azurefake.Options) blobService {
 	t.Helper()
-	server := start(t, o)
+	return serviceOf(t, start(t, o))
+}
+
+// serviceOf is the default account of a server.
+func serviceOf(t *testing.T, server *azurefake.Server) blobService {
+	t.Helper()
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
 	wantNoError(t, err)

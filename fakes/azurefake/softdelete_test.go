@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
@@ -72,10 +70,7 @@ func TestSoftDeleteEnds(t *testing.T) {
 	var ahead atomic.Int64
 	open := func() (*azurefake.Server, blobService) {
 		server := start(t, azurefake.Options{Dir: dir, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-		key, _ := server.Keys(azurefake.DefaultAccount)
-		cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
-		wantNoError(t, err)
-		return server, blobService{server.AccountURL(azurefake.DefaultAccount), cred}
+		return server, serviceOf(t, server)
 	}
 	server, s := open()
 	c := s.converse(t)
@@ -103,10 +98,24 @@ func TestSoftDeleteEnds(t *testing.T) {
 	}
 }
 
-// TestSoftDeleteWithVersions must be refused by name.
+// TestSoftDeleteWithVersions must be refused by name. The setting from a start without versions has no effect.
 func TestSoftDeleteWithVersions(t *testing.T) {
 	t.Parallel()
-	got := shared(t, azurefake.Options{Versioning: true}).converse(t).send(t, keepDeleted(sevenDays))
+	dir := t.TempDir()
+	server := start(t, azurefake.Options{Dir: dir})
+	serviceOf(t, server).converse(t).send(t, keepDeleted(sevenDays))
+	wantNoError(t, server.Close())
+	server = start(t, azurefake.Options{Dir: dir, Versioning: true})
+	c := serviceOf(t, server).converse(t)
+	for _, call := range []request{put("b", "1"), put("b", "2"), {method: "DELETE", blob: "b"}} {
+		c.send(t, call)
+	}
+	for _, got := range server.Inventory().Containers {
+		if got.SoftDeleted != 0 || got.Name == c.container && got.Versions != 2 {
+			t.Errorf("%s has %d deleted blobs and %d versions", got.Name, got.SoftDeleted, got.Versions)
+		}
+	}
+	got := c.send(t, keepDeleted(sevenDays))
 	if code := got.headers.Get("X-Ms-Error-Code"); code != "NotImplemented" {
 		t.Errorf("got %d %q", got.status, code)
 	}

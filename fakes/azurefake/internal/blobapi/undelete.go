@@ -10,8 +10,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// retention returns for how long deleted blobs of the account are kept, or 0.
+// retention returns for how long deleted blobs of the account are kept, or 0. The fake does not implement soft delete in
+// accounts with versions, but --data can have the setting from a start without versions.
 func (c *Call) retention() time.Duration {
+	if c.api.Versioning {
+		return 0
+	}
 	account, _ := c.api.Directory.Account(c.Target.Account)
 	if account.Service == "" {
 		return 0

@@ -60,6 +60,9 @@ func (s *Store) Change(ref Ref, change func(*Change) error) error {
 	if err != nil {
 		return err
 	}
+	if err := s.purge(h); err != nil {
+		return err
+	}
 	before := h.entry(ref.Name)
 	if before == nil {
 		before = &Entry{Name: ref.Name}
@@ -139,6 +142,7 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 		h.entries.Delete(next)
 	} else {
 		h.entries.ReplaceOrInsert(next)
+		h.expireWith(next)
 	}
 	if old != nil {
 		now := next.bodies()

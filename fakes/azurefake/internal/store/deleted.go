@@ -62,6 +62,40 @@ func (e *Entry) kept(now time.Time) []*Blob {
 	return slices.DeleteFunc(slices.Clone(e.Deleted), func(b *Blob) bool { return !now.Before(b.KeptUntil) })
 }
 
+// expireWith moves the time of the next purge forward to the end of the first retention in an entry.
+func (h *holder) expireWith(e *Entry) {
+	for _, b := range e.Deleted {
+		if h.expires.IsZero() || b.KeptUntil.Before(h.expires) {
+			h.expires = b.KeptUntil
+		}
+	}
+}
+
+// purge removes the deleted states of a container whose retention has ended, with their bodies.
+func (s *Store) purge(h *holder) error {
+	now := s.options.Now()
+	if h.expires.IsZero() || now.Before(h.expires) {
+		return nil
+	}
+	var over []*Entry
+	h.each(func(e *Entry) {
+		if e.expired(now) {
+			over = append(over, e)
+		}
+	})
+	for _, e := range over {
+		c := &Change{Entry: *e}
+		c.Deleted = e.kept(now)
+		if err := s.record(key(h.Account, h.Name)+sep+e.Name, e, c); err != nil {
+			return err
+		}
+		s.settle(h, e, c)
+	}
+	h.expires = time.Time{}
+	h.each(h.expireWith)
+	return nil
+}
+
 // states are all states of the entry.
 func (e *Entry) states() []*Blob {
 	all := slices.Concat(e.Versions, e.Snapshots, e.Deleted)

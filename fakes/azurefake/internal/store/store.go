@@ -53,10 +53,12 @@ type holder struct {
 
 	// entries are in the order of their names.
 	entries *btree.BTreeG[*Entry]
+	// expires is a time before which no retention of a deleted state ends. It is zero if there are no deleted states.
+	expires time.Time
 }
 
 func newHolder(c Container) *holder {
-	return &holder{c, btree.NewG(32, func(a, b *Entry) bool { return a.Name < b.Name })}
+	return &holder{Container: c, entries: btree.NewG(32, func(a, b *Entry) bool { return a.Name < b.Name })}
 }
 
 // entry returns the entry under a name, or nil.
@@ -97,6 +99,7 @@ func (s *Store) load() error {
 		}
 		if h := s.containers[parent(key)]; h != nil {
 			h.entries.ReplaceOrInsert(e)
+			h.expireWith(e)
 		}
 	}
 	for key, raw := range s.options.Journal.Table(tableBlocks) {
@@ -115,6 +118,11 @@ func (s *Store) load() error {
 			h.entries.ReplaceOrInsert(e)
 		}
 		e.addBlock(b)
+	}
+	for _, h := range s.containers {
+		if err := s.purge(h); err != nil {
+			return err
+		}
 	}
 	return nil
 }
