@@ -88,15 +88,19 @@ func (c *Call) objectEntries(a *store.Attributes, b *store.Bucket) []policy.Entr
 	return withOwner(predefinedObject["projectPrivate"].entries(c.projectNumber(b.Project)), c.objectOwner(a, b))
 }
 
-// withOwner returns the list of an object with its owner, after the teams of projects that it begins with, as Google
-// shows it.
+// withOwner returns the list of an object with its owner. A new entry of the owner precedes those for everyone, as
+// Google shows it.
 func withOwner(entries []policy.Entry, owner policy.Entry) []policy.Entry {
-	out := slices.DeleteFunc(slices.Clone(entries), func(other policy.Entry) bool { return other.Entity == owner.Entity })
-	teams := slices.IndexFunc(out, func(e policy.Entry) bool { return !strings.HasPrefix(e.Entity, "project-") })
-	if teams < 0 {
-		teams = len(out)
+	out := slices.Clone(entries)
+	i := slices.IndexFunc(out, func(e policy.Entry) bool { return e.Entity == owner.Entity })
+	if i >= 0 {
+		out[i] = owner
+		return out
 	}
-	return slices.Insert(out, teams, owner)
+	if i = slices.IndexFunc(out, policy.Entry.Public); i < 0 {
+		i = len(out)
+	}
+	return slices.Insert(out, i, owner)
 }
 
 // defaultEntries returns the list for new objects of a bucket.

@@ -153,12 +153,20 @@ type projectTeam struct {
 	Team          string `json:"team"`
 }
 
+// etag returns the etag of the object or bucket.
+func (l *accessList) etag() string {
+	if l.object != nil {
+		return l.object.ETag()
+	}
+	return bucketETag(l.bucket)
+}
+
 func (c *Call) showEntry(l *accessList, e policy.Entry) accessControl {
-	out := accessControl{Kind: "storage#" + l.kind, Entity: e.Entity, Role: e.Role, ETag: bucketETag(l.bucket)}
+	out := accessControl{Kind: "storage#" + l.kind, Entity: e.Entity, Role: e.Role, ETag: l.etag()}
 	path := "/storage/v1/b/" + l.bucket.Name
 	switch {
 	case l.object != nil:
-		out.Bucket, out.Object, out.Generation, out.ETag = l.bucket.Name, l.object.Name, strconv.FormatInt(l.object.Generation, 10), l.object.ETag()
+		out.Bucket, out.Object, out.Generation = l.bucket.Name, l.object.Name, strconv.FormatInt(l.object.Generation, 10)
 		out.ID = out.Bucket + "/" + out.Object + "/" + out.Generation + "/" + e.Entity
 		out.SelfLink = c.base() + path + "/o/" + url.PathEscape(out.Object) + "/acl/" + e.Entity
 	case l.kind == "bucketAccessControl":
@@ -193,6 +201,7 @@ func (c *Call) listEntries(w http.ResponseWriter) error {
 	if err := c.metaCondition(l.bucket.Metageneration, true); err != nil { // a parameter of the default list only
 		return err
 	}
+	w.Header().Set("ETag", l.etag())
 	return respond(w, map[string]any{"kind": "storage#" + l.kind + "s", "items": c.showEntries(l)})
 }
 
@@ -269,7 +278,7 @@ func (c *Call) setEntry(w http.ResponseWriter, complete func(*accessList, *polic
 }
 
 func (c *Call) deleteEntry(w http.ResponseWriter) error {
-	_, err := c.changeEntries(func(l *accessList) error {
+	l, err := c.changeEntries(func(l *accessList) error {
 		i, err := c.find(l)
 		if err == nil {
 			l.entries = slices.Delete(slices.Clone(l.entries), i, i+1)
@@ -279,6 +288,7 @@ func (c *Call) deleteEntry(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
+	w.Header().Set("ETag", l.etag())
+	c.noContent(w)
 	return nil
 }

@@ -46,6 +46,8 @@ func etagHeader(h http.Header, resource any) {
 	switch r := resource.(type) {
 	case objectResource:
 		h.Set("ETag", r.ETag)
+	case accessControl:
+		h.Set("ETag", r.ETag)
 	case map[string]any:
 		if etag, ok := r["etag"].(string); ok && r["kind"] == "storage#bucket" {
 			h.Set("ETag", etag)
