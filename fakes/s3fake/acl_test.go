@@ -42,6 +42,10 @@ func TestAccessControlLists(t *testing.T) {
 		return operation{method: "PUT", path: "/open/k?acl", body: `<AccessControlPolicy><Owner><ID>` + owner + `</ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ` + grantee + `</Grantee><Permission>` + permission + `</Permission></Grant></AccessControlList></AccessControlPolicy>`}
 	}
 	deny := operation{method: "PUT", path: "/open?policy", body: `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::open/*"}]}`}
+	const listing = `{"Effect":"Allow","Principal":"*","Action":"s3:ListBucket","Resource":"arn:aws:s3:::open"}`
+	allowPublicly := operation{method: "PUT", path: "/open?policy", body: `{"Version":"2012-10-17","Statement":[` + listing + `]}`}
+	denyPublicly := deny
+	denyPublicly.body = strings.Replace(deny.body, "[", "["+listing+",", 1)
 	tests := map[string]struct {
 		// before are requests of root, or of the caller that service names.
 		before []operation
@@ -57,6 +61,9 @@ func TestAccessControlLists(t *testing.T) {
 		"an object that everyone reads, with another account":    {[]operation{accessList("/open/k", everyone)}, "stranger", get, 200, "text"},
 		"an object that everyone reads is not written":           {[]operation{accessList("/open/k", everyone)}, "anonymous", put("k"), 403, "AccessDenied"},
 		"an object that was created for everyone":                {[]operation{{method: "PUT", path: "/open/k", headers: everyone, body: "text"}}, "anonymous", get, 200, "text"},
+		"a restricted policy still denies":                       {[]operation{accessList("/open/k", everyone), denyPublicly, blocking("RestrictPublicBuckets")}, "anonymous", get, 403, "AccessDenied"},
+		"a restricted policy still denies other accounts":        {[]operation{accessList("/open/k", everyone), denyPublicly, blocking("RestrictPublicBuckets")}, "stranger", get, 403, "AccessDenied"},
+		"a public ACL and a restricted policy":                   {[]operation{accessList("/open/k", everyone), allowPublicly, blocking("RestrictPublicBuckets")}, "anonymous", get, 200, "text"},
 		"a deny in the policy wins":                              {[]operation{accessList("/open/k", everyone), deny}, "anonymous", get, 403, "AccessDenied"},
 		"public ACLs that are ignored":                           {[]operation{accessList("/open/k", everyone), blocking("IgnorePublicAcls")}, "anonymous", get, 403, "AccessDenied"},
 		"public ACLs that are ignored, for users":                {[]operation{accessList("/open/k", signed), blocking("IgnorePublicAcls")}, "user", get, 403, "AccessDenied"},

@@ -85,17 +85,14 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	}
 	if who == nil {
 		req.Principal.Anonymous = true
-		if in.Resource != nil && q.blocksPublic() {
-			in.Resource = nil
-		}
-		return iampolicy.Decide(in, req)
+	} else {
+		in.Identity, in.Boundaries, in.Root, in.ResourceBypassesBoundary = who.Identity, who.Boundaries, who.Root, who.Session == nil
+		in.Foreign = who.Foreign
+		req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
 	}
-	if who.Foreign && in.Resource != nil && q.blocksPublic() {
+	if (who == nil || who.Foreign) && in.Resource != nil && q.blocksPublic() && in.Resource.Evaluate(req) != iampolicy.Deny {
 		in.Resource = nil
 	}
-	in.Identity, in.Boundaries, in.Root, in.ResourceBypassesBoundary = who.Identity, who.Boundaries, who.Root, who.Session == nil
-	in.Foreign = who.Foreign
-	req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
 	return iampolicy.Decide(in, req)
 }
 
@@ -111,7 +108,7 @@ func (q *request) forwarded() iampolicy.Context {
 	return conditions
 }
 
-// blocksPublic reports whether RestrictPublicBuckets shuts anonymous callers and other accounts out.
+// blocksPublic reports whether RestrictPublicBuckets denies anonymous callers and other accounts what the policy allows.
 func (q *request) blocksPublic() bool {
 	return accessBlockOf(q.state).RestrictPublicBuckets && q.policy.Public()
 }
