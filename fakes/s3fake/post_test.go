@@ -87,6 +87,10 @@ func TestPostObject(t *testing.T) {
 	t.Parallel()
 	w, writer, reader := postWorld(t)
 	const upTo10 = `["starts-with","$key","up/"],["content-length-range",1,10]`
+	const anyACL, owners = `,["starts-with","$acl",""],["starts-with","$x-amz-acl",""]`, "bucket-owner-full-control"
+	limited := s3fake.Credentials{AccessKeyID: "AKIALIMITEDLIMITEDLI", SecretAccessKey: "secret"}
+	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "limited", Credentials: limited, Policy: `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"},` +
+		`{"Effect":"Deny","Action":"s3:PutObject","Resource":"*","Condition":{"StringEquals":{"s3:x-amz-acl":"bucket-owner-full-control"}}}]}`}))
 	tests := map[string]struct {
 		who        s3fake.Credentials
 		conditions string
@@ -106,6 +110,10 @@ func TestPostObject(t *testing.T) {
 		"a user without s3:PutObject":           {reader, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "AccessDenied"},
 		"a wrong secret":                        {s3fake.Credentials{AccessKeyID: writer.AccessKeyID, SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "SignatureDoesNotMatch"},
 		"an unknown key":                        {s3fake.Credentials{AccessKeyID: "AKIANOBODYNOBODYNOBO", SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "InvalidAccessKeyId"},
+		"an ACL that the user may send":         {limited, upTo10 + anyACL, map[string]string{"key": "up/a", "acl": "private"}, "hello", 204, ""},
+		"an ACL that the user may not send":     {limited, upTo10 + anyACL, map[string]string{"key": "up/a", "acl": owners}, "hello", 403, "AccessDenied"},
+		"the same ACL under its other name":     {limited, upTo10 + anyACL, map[string]string{"key": "up/a", "x-amz-acl": owners}, "hello", 403, "AccessDenied"},
+		"an ACL under both names":               {limited, upTo10 + anyACL, map[string]string{"key": "up/a", "acl": "private", "x-amz-acl": owners}, "hello", 400, "InvalidArgument"},
 		"a form without a signature":            {s3fake.Credentials{}, "", map[string]string{"key": "up/a"}, "hello", 403, "AccessDenied"},
 	}
 	for name, tc := range tests {

@@ -395,7 +395,7 @@ func (q *request) header(name string) string {
 	if q.form == nil {
 		return q.r.Header.Get(name)
 	}
-	if name == "X-Amz-Acl" {
+	if strings.EqualFold(name, "X-Amz-Acl") {
 		return cmp.Or(q.form["acl"], q.form["x-amz-acl"]) // the field of a browser upload has its own name
 	}
 	return q.form[strings.ToLower(name)]

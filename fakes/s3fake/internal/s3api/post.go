@@ -60,6 +60,9 @@ func (q *request) readForm(r *multipart.Reader) (*multipart.Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if form.Fields["acl"] != "" && form.Fields["x-amz-acl"] != "" {
+		return nil, invalidArgument("acl", form.Fields["acl"], "The form has both acl and x-amz-acl. Send only one of them.")
+	}
 	q.form = form.Fields
 	return form.File, nil
 }
