@@ -38,6 +38,11 @@ func TestAccessControlLists(t *testing.T) {
 	list := operation{method: "GET", path: "/open?list-type=2"}
 	put := func(key string) operation { return operation{method: "PUT", path: "/open/" + key, body: "new"} }
 	remove := func(key string) operation { return operation{method: "DELETE", path: "/open/" + key} }
+	upload := func(who string) operation { return operation{method: "POST", path: "/open/new?uploads", service: who} }
+	part := operation{method: "PUT", path: "/open/new?partNumber=1&uploadId={upload}", body: "x"}
+	ownPart := part
+	ownPart.service = "guest"
+	complete := operation{method: "POST", path: "/open/new?uploadId={upload}", body: parts}
 	document := func(owner, grantee, permission string) operation {
 		return operation{method: "PUT", path: "/open/k?acl", body: `<AccessControlPolicy><Owner><ID>` + owner + `</ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ` + grantee + `</Grantee><Permission>` + permission + `</Permission></Grant></AccessControlList></AccessControlPolicy>`}
 	}
@@ -82,6 +87,14 @@ func TestAccessControlLists(t *testing.T) {
 		"a bucket that everyone lists":                           {[]operation{accessList("/open", everyone)}, "anonymous", list, 200, "<Key>k</Key>"},
 		"objects do not inherit the bucket's ACL":                {[]operation{accessList("/open", everyone)}, "anonymous", get, 403, "AccessDenied"},
 		"a bucket that everyone writes":                          {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", put("new"), 200, ""},
+		"an upload of an anonymous caller":                       {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", operation{method: "POST", path: "/open/new?uploads"}, 403, "AccessDenied"},
+		"a part of an own upload":                                {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest")}, "guest", part, 200, ""},
+		"a part of the owner's upload":                           {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("root")}, "anonymous", part, 403, "AccessDenied"},
+		"a part of another account's upload":                     {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest")}, "stranger", part, 403, "AccessDenied"},
+		"a copied part of another account's upload":              {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), accessList("/open/k", everyone), upload("guest")}, "stranger", operation{method: "PUT", path: part.path, headers: "X-Amz-Copy-Source: open/k"}, 403, "AccessDenied"},
+		"the completion of an own upload":                        {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest"), ownPart}, "guest", complete, 200, "<ETag>"},
+		"the completion of another account's upload":             {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest"), ownPart}, "stranger", complete, 403, "AccessDenied"},
+		"a part of an upload that does not exist":                {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "stranger", part, 404, "NoSuchUpload"},
 		"objects of the owner are not replaced":                  {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", put("k"), 403, "AccessDenied"},
 		"objects of the owner are not deleted":                   {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", remove("k"), 403, "AccessDenied"},
 		"objects of anonymous callers are deleted by others":     {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), {method: "PUT", path: "/open/new", body: "x", service: "anonymous"}}, "anonymous", remove("new"), 204, ""},
@@ -123,9 +136,11 @@ func TestAccessControlLists(t *testing.T) {
 			for _, step := range append(setup, tc.before...) {
 				who := step.service
 				step.service = ""
-				if got := w.send(t, callers[who], step); got.Code >= http.StatusMultipleChoices {
+				got := w.send(t, callers[who], step)
+				if got.Code >= http.StatusMultipleChoices {
 					t.Fatalf("set up %s %s: %d %s", step.method, step.path, got.Code, got.Body)
 				}
+				w.learn(step, got)
 			}
 			got := w.send(t, callers[tc.who], tc.op)
 			if got.Code != tc.status || !strings.Contains(got.Body.String(), tc.says) {

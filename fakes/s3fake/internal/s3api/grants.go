@@ -246,6 +246,9 @@ func (q *request) granted(p permission) iampolicy.Grant {
 	}
 	creates := q.op.form || slices.Contains([]string{"PutObject", "CopyObject", "CreateMultipartUpload"}, q.op.name)
 	if needed == "WRITE" || p.action == "s3:PutObjectAcl" && creates {
+		if !q.continues() {
+			return iampolicy.NoGrant
+		}
 		// Only owners can replace and delete objects.
 		if v, err := q.Store.Get(q.bucket, key, ""); err == nil && q.ownerOf(v.ACL) != q.callerID() {
 			return iampolicy.NoGrant
@@ -257,6 +260,19 @@ func (q *request) granted(p permission) iampolicy.Grant {
 		return iampolicy.NoGrant
 	}
 	return q.grantedBy(v.ACL, needed)
+}
+
+// continues reports whether the request is not for a multipart upload of another account.
+func (q *request) continues() bool {
+	if !slices.Contains([]string{"UploadPart", "UploadPartCopy", "CompleteMultipartUpload"}, q.op.name) {
+		return true
+	}
+	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
+	if err != nil {
+		return true // the operation returns the error
+	}
+	initiator := strings.Split(u.Initiator, ":")
+	return q.principal != nil && len(initiator) > 4 && initiator[4] == q.principal.AccountID
 }
 
 // grantedBy returns what an ACL grants to the caller. The public access block can disable public grants.

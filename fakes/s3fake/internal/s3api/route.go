@@ -202,7 +202,7 @@ func operationTable() map[string]*operation {
 
 		"GET object attributes": {name: "GetObjectAttributes", permissions: tagged((*request).attributesPermissions), run: (*request).getAttributes},
 
-		"POST object uploads":    {name: "CreateMultipartUpload", permissions: (*request).writePermissions, run: (*request).createUpload},
+		"POST object uploads":    {name: "CreateMultipartUpload", permissions: (*request).writePermissions, run: (*request).createUpload, signedOnly: true},
 		"PUT object uploadId":    {name: "UploadPart", permissions: onObject("s3:PutObject"), run: (*request).uploadPart, upload: true},
 		"COPY object uploadId":   {name: "UploadPartCopy", permissions: onObject("s3:PutObject"), run: (*request).uploadPartCopy},
 		"POST object uploadId":   {name: "CompleteMultipartUpload", permissions: (*request).completePermissions, run: (*request).completeUpload},
