@@ -95,6 +95,7 @@ func TestAccessControlLists(t *testing.T) {
 		"the completion of an own upload":                        {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest"), ownPart}, "guest", complete, 200, "<ETag>"},
 		"the completion of another account's upload":             {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), upload("guest"), ownPart}, "stranger", complete, 403, "AccessDenied"},
 		"a part of an upload that does not exist":                {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "stranger", part, 404, "NoSuchUpload"},
+		"a KMS key without a signature":                          {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", operation{method: "PUT", path: "/open/new", headers: "X-Amz-Server-Side-Encryption: aws:kms", body: "x"}, 403, "AccessDenied"},
 		"objects of the owner are not replaced":                  {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", put("k"), 403, "AccessDenied"},
 		"objects of the owner are not deleted":                   {[]operation{accessList("/open", "X-Amz-Acl: public-read-write")}, "anonymous", remove("k"), 403, "AccessDenied"},
 		"objects of anonymous callers are deleted by others":     {[]operation{accessList("/open", "X-Amz-Acl: public-read-write"), {method: "PUT", path: "/open/new", body: "x", service: "anonymous"}}, "anonymous", remove("new"), 204, ""},

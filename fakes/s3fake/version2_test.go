@@ -31,7 +31,9 @@ func version2(secret, text string) string {
 func TestSignatureVersion2(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		options           s3fake.Options
+		options s3fake.Options
+		// stored are the headers with which the object was stored.
+		stored            string
 		method            string
 		resource          string
 		signed, sent      map[string]string
@@ -51,6 +53,7 @@ func TestSignatureVersion2(t *testing.T) {
 		"a wrong secret":                          {method: "GET", secret: "wrong", status: 403, code: "SignatureDoesNotMatch"},
 		"an expired URL":                          {method: "GET", expired: true, status: 403, code: "AccessDenied"},
 		"no signature":                            {method: "GET", signature: "-", status: 403, code: "AccessDenied"},
+		"an object under a KMS key":               {stored: "X-Amz-Server-Side-Encryption: aws:kms", method: "GET", status: 400, code: "InvalidArgument"},
 		"a server that refuses the version":       {options: s3fake.Options{RefuseSignatureV2: true}, method: "GET", status: 400, code: "InvalidRequest"},
 		"a region that does not have the version": {options: s3fake.Options{Region: "eu-central-1"}, method: "GET", status: 400, code: "InvalidRequest"},
 	}
@@ -59,8 +62,9 @@ func TestSignatureVersion2(t *testing.T) {
 			t.Parallel()
 			s := faketest.Open(t, s3fake.New, tc.options)
 			root := s.Root()
-			for _, path := range []string{"/docs", "/docs/k"} { // in another region the signature is refused first
-				(&world{Server: s}).send(t, root, operation{method: http.MethodPut, path: path})
+			for _, step := range []operation{{path: "/docs"}, {path: "/docs/k", headers: tc.stored}} { // in another region the signature is refused first
+				step.method = http.MethodPut
+				(&world{Server: s}).send(t, root, step)
 			}
 			expires := time.Now().Add(time.Minute)
 			if tc.expired {

@@ -274,6 +274,8 @@ func (q *request) noKey(arn, id string) error {
 	return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", message)
 }
 
+var errKMSVersion = invalidArgument("Authorization", "null", "Requests specifying Server Side Encryption with AWS KMS managed keys require AWS Signature Version 4.")
+
 // useKey checks a permission on a KMS key. As its key policy says, the AWS managed key of S3 is available to everyone
 // who may use S3 in the account.
 //
@@ -283,12 +285,14 @@ func (q *request) useKey(e store.Encryption, action string) error {
 	arn := e.KeyID
 	_, id, _ := strings.Cut(arn, ":key/")
 	switch {
-	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && (q.principal == nil || !q.principal.Foreign):
+	case q.principal == nil:
+		return errAccessDenied
+	case q.signed.Version2:
+		return errKMSVersion
+	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && !q.principal.Foreign:
 		return nil
 	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
 		return q.noKey(arn, id)
-	case q.principal == nil:
-		return errAccessDenied
 	}
 	context := q.objectARN()
 	if e.BucketKey {

@@ -147,9 +147,6 @@ func (q *request) decrypt(v *store.Version) error {
 	if v.Encryption.KeyID == "" {
 		return nil
 	}
-	if q.signed == nil {
-		return errAccessDenied
-	}
 	return q.useKey(v.Encryption, "kms:Decrypt")
 }
 
