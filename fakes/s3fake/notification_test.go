@@ -312,6 +312,32 @@ func TestDestinationsMustExist(t *testing.T) {
 	}
 }
 
+// TestARejectedResetKeepsMessages tries to reset a server with a data directory while a message waits.
+func TestARejectedResetKeepsMessages(t *testing.T) {
+	t.Parallel()
+	arrived, respond := make(chan struct{}, 20), make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-respond
+	}))
+	t.Cleanup(receiver.Close)
+	release := sync.OnceFunc(func() { close(respond) })
+	t.Cleanup(release)
+	f := start(t, s3fake.Options{Dir: t.TempDir(), Webhooks: map[string]string{"uploads": receiver.URL}})
+	f.bucket(t, "docs")
+	if code := f.configure(t, "docs", everything(uploadsARN)); code != "" {
+		t.Fatalf("configure: %s", code)
+	}
+	_, err := f.s3(f.Root()).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("docs"), Key: aws.String("k"), Body: strings.NewReader("x")})
+	wantNoError(t, err)
+	<-arrived // s3:TestEvent
+	if err := f.Reset(); err == nil {
+		t.Error("a server with a data directory was reset")
+	}
+	release()
+	<-arrived
+}
+
 // TestWebhooksReceiveEvents has a receiver instead of a queue, which does not exist.
 func TestWebhooksReceiveEvents(t *testing.T) {
 	t.Parallel()

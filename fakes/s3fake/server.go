@@ -81,8 +81,11 @@ func (s *Server) state() *state { return s.held.Load() }
 func (s *Server) Reset() error {
 	s.Faults.Clear()
 	s.recorder.Reset()
+	if err := s.held.Reset(); err != nil {
+		return err
+	}
 	s.options.webhooks.Reset()
-	return s.held.Reset()
+	return nil
 }
 
 // load restores the state from a backing.

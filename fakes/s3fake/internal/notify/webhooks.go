@@ -45,7 +45,11 @@ type delivery struct {
 
 // NewWebhooks returns webhooks for the URLs by name.
 func NewWebhooks(urls map[string]string, log *slog.Logger) (*Webhooks, error) {
-	w := &Webhooks{urls: map[string]*url.URL{}, log: log, client: &http.Client{Timeout: timeout, Transport: &http.Transport{}}, pending: map[string]chan delivery{}}
+	w := &Webhooks{urls: map[string]*url.URL{}, log: log, pending: map[string]chan delivery{}}
+	w.client = &http.Client{
+		Timeout: timeout, Transport: &http.Transport{},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect of a POST can lose the body
+	}
 	w.running, w.stop = context.WithCancel(context.Background())
 	for name, raw := range urls {
 		u, err := url.Parse(raw)

@@ -77,6 +77,30 @@ func TestAWebhookThatHangsHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestARedirectIsAFailure has receivers that redirect to one that accepts every request.
+func TestARedirectIsAFailure(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status, err := strconv.Atoi(r.URL.Path[1:]); err == nil {
+			http.Redirect(w, r, "/accepts", status)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	w, err := NewWebhooks(nil, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	if err := w.post(t.Context(), receiver.URL+"/accepts", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []string{"301", "302", "303", "307", "308"} {
+		if err := w.post(t.Context(), receiver.URL+"/"+status, nil); err == nil || !strings.Contains(err.Error(), status) {
+			t.Errorf("a redirect with %s: %v", status, err)
+		}
+	}
+}
+
 func TestWebhooksNeedURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "receiver:8080", "ftp://receiver", "http://", "://"} {
