@@ -191,3 +191,19 @@ func FuzzConfiguration(f *testing.F) {
 		}
 	})
 }
+
+// TestSequencersDoNotRepeat creates hubs one after the other, as restarts do.
+func TestSequencersDoNotRepeat(t *testing.T) {
+	t.Parallel()
+	last := ""
+	for range 5 {
+		h := New(Options{})
+		for range 3 {
+			next := h.Sequencer()
+			if len(next) != 18 || next <= last {
+				t.Errorf("%q follows %q", next, last)
+			}
+			last = next
+		}
+	}
+}

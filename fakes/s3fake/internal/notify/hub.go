@@ -48,7 +48,7 @@ type Hub struct {
 // New returns a hub.
 func New(o Options) *Hub {
 	h := &Hub{Options: o, seed: maphash.MakeSeed()}
-	h.count.Store(uint64(time.Now().Unix()) << 32) //nolint:gosec // no time before 1970
+	h.count.Store(uint64(time.Now().UnixNano())) //nolint:gosec // no time before 1970
 	return h
 }
 
@@ -59,8 +59,8 @@ func (h *Hub) Turn(bucket, key string) (end func()) {
 	return turn.Unlock
 }
 
-// Sequencer returns a value that is greater than all earlier ones, also those of an earlier process: it starts with the
-// time at which this one began. It has the 18 hexadecimal digits of S3's sequencers.
+// Sequencer returns a value that is greater than all earlier ones, also those of an earlier hub: the first one is the time
+// in nanoseconds at which the hub was created. It has the 18 hexadecimal digits of S3's sequencers.
 func (h *Hub) Sequencer() string { return fmt.Sprintf("%018X", h.count.Add(1)) }
 
 // Check returns S3's error if destinations of a configuration do not exist or do not accept messages from S3.
