@@ -58,6 +58,7 @@ type notified struct {
 	Records []struct {
 		EventVersion string `json:"eventVersion"`
 		EventName    string `json:"eventName"`
+		Region       string `json:"awsRegion"`
 		UserIdentity struct {
 			PrincipalID string `json:"principalId"`
 		} `json:"userIdentity"`
@@ -312,6 +313,53 @@ func TestDestinationsMustExist(t *testing.T) {
 	}
 }
 
+// receive starts a receiver of webhooks and returns its URL.
+func receive(t *testing.T) (url string, got <-chan notified) {
+	t.Helper()
+	received := make(chan notified, 20)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n notified
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+			t.Error(err)
+		}
+		received <- n
+	}))
+	t.Cleanup(receiver.Close)
+	return receiver.URL + "/events", received
+}
+
+// TestEventsOfOtherRegions has a bucket in another region than the server's. It can have no queue, but a webhook.
+func TestEventsOfOtherRegions(t *testing.T) {
+	t.Parallel()
+	url, got := receive(t)
+	f := start(t, s3fake.Options{Webhooks: map[string]string{"uploads": url}})
+	w := &world{Server: f.Server}
+	send := func(method, path, body string) *httptest.ResponseRecorder {
+		return w.send(t, f.Root(), operation{method: method, path: path, body: body})
+	}
+	f.queue(t, "other")
+	send(http.MethodPut, virginia+"/irish", inIreland)
+	configure := func(arn string) *httptest.ResponseRecorder {
+		return send(http.MethodPut, ireland+"/irish?notification", "<NotificationConfiguration><QueueConfiguration><Queue>"+arn+"</Queue><Event>s3:ObjectCreated:*</Event></QueueConfiguration></NotificationConfiguration>")
+	}
+	for _, arn := range []string{uploadsARN, "arn:aws:sqs:us-east-1:000000000000:other"} {
+		if got := configure(arn); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "<Code>InvalidArgument</Code><Message>The notification destination service region is not valid for the bucket location constraint</Message>") {
+			t.Errorf("%s: %d %s", arn, got.Code, got.Body)
+		}
+	}
+	if got := configure("arn:aws:sqs:eu-west-1:000000000000:other"); !strings.Contains(got.Body.String(), "The destination queue does not exist") {
+		t.Errorf("a queue of the server's region: %d %s", got.Code, got.Body)
+	}
+	if got := configure("arn:aws:sqs:eu-west-1:000000000000:uploads"); got.Code != http.StatusOK {
+		t.Fatalf("a webhook: %d %s", got.Code, got.Body)
+	}
+	<-got // s3:TestEvent
+	send(http.MethodPut, ireland+"/irish/k", "x")
+	if m := <-got; len(m.Records) != 1 || m.Records[0].Region != "eu-west-1" {
+		t.Errorf("the message is %+v", m)
+	}
+}
+
 // TestARejectedResetKeepsMessages tries to reset a server with a data directory while a message waits.
 func TestARejectedResetKeepsMessages(t *testing.T) {
 	t.Parallel()
@@ -341,16 +389,8 @@ func TestARejectedResetKeepsMessages(t *testing.T) {
 // TestWebhooksReceiveEvents has a receiver instead of a queue, which does not exist.
 func TestWebhooksReceiveEvents(t *testing.T) {
 	t.Parallel()
-	got := make(chan notified, 20)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var n notified
-		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
-			t.Error(err)
-		}
-		got <- n
-	}))
-	t.Cleanup(receiver.Close)
-	f := start(t, s3fake.Options{OpenBuckets: true, Webhooks: map[string]string{"uploads": receiver.URL + "/events"}})
+	url, got := receive(t)
+	f := start(t, s3fake.Options{OpenBuckets: true, Webhooks: map[string]string{"uploads": url}})
 	f.open(t, "docs")
 	if code := f.configure(t, "docs", everything(uploadsARN)); code != "" {
 		t.Fatalf("configure: %s", code)

@@ -159,6 +159,19 @@ func queueARN(s string) bool {
 	return len(parts) == 6 && parts[0] == "arn" && parts[2] == "sqs" && parts[1] != "" && parts[3] != "" && parts[4] != "" && parts[5] != ""
 }
 
+// regionOf returns the region in the ARN of a queue, or in the part of it before the name.
+func regionOf(arn string) string { return strings.Split(arn, ":")[3] }
+
+// CheckRegion rejects queues in other regions than that of the bucket.
+func (c *Configuration) CheckRegion(region string) error {
+	for _, arn := range c.destinations() {
+		if regionOf(arn) != region {
+			return invalid("Queue", arn, "The notification destination service region is not valid for the bucket location constraint")
+		}
+	}
+	return nil
+}
+
 // filter returns the prefix and the suffix, both decoded: special characters in them are percent-encoded ("Configuring
 // event notifications using object key name filtering").
 func (r *Rule) filter() (prefix, suffix string) {

@@ -77,8 +77,9 @@ func (h *Hub) Check(c *Configuration, bucketARN string) error {
 	return missing(reasons)
 }
 
-// webhook returns the name of the webhook that replaces a queue, or "" if there is none.
+// webhook returns the name of the webhook that replaces a queue in any region, or "" if there is none.
 func (h *Hub) webhook(arn string) string {
+	arn = strings.Replace(arn, ":sqs:"+regionOf(arn)+":", ":sqs:"+regionOf(h.ARNPrefix)+":", 1)
 	if name, ok := strings.CutPrefix(arn, h.ARNPrefix); ok && h.Webhooks.has(name) {
 		return name
 	}

@@ -30,6 +30,9 @@ func (q *request) putNotification() error {
 	if err := body.Complete(rand.Text); err != nil {
 		return err
 	}
+	if err := body.CheckRegion(q.region()); err != nil {
+		return err
+	}
 	skip := strings.EqualFold(q.header("X-Amz-Skip-Destination-Validation"), "true")
 	if !skip {
 		if err := q.Events.Check(&body, q.bucketARN()); err != nil {
@@ -120,7 +123,7 @@ func (q *request) announceRemoval(key string, d store.Deleted) {
 // origin describes the request for messages.
 func (q *request) origin() notify.Origin {
 	o := notify.Origin{
-		Region: q.Region, BucketARN: q.bucketARN(), Owner: "A" + q.Account.Options.ID, Caller: "Anonymous",
+		Region: q.region(), BucketARN: q.bucketARN(), Owner: "A" + q.Account.Options.ID, Caller: "Anonymous",
 		RequestID: q.id, HostID: HostID,
 	}
 	if q.principal != nil {
