@@ -4,6 +4,7 @@ package s3fake_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,13 +152,37 @@ func TestAccessControlLists(t *testing.T) {
 	}
 }
 
-// TestACLOfANewBucket creates a public bucket where nothing blocks it.
+// TestACLOfANewBucket creates a public bucket where nothing blocks it. Creating it again resets its ACL.
 func TestACLOfANewBucket(t *testing.T) {
 	t.Parallel()
 	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{OpenBuckets: true}), known: map[string]string{}}
-	w.send(t, w.Root(), operation{method: "PUT", path: "/open", headers: "X-Amz-Acl: public-read\nX-Amz-Object-Ownership: ObjectWriter"})
-	if got := w.send(t, s3fake.Credentials{}, operation{method: "GET", path: "/open"}); got.Code != http.StatusOK {
-		t.Errorf("%d %s", got.Code, got.Body)
+	create := operation{method: "PUT", path: "/open", headers: "X-Amz-Acl: public-read\nX-Amz-Object-Ownership: ObjectWriter"}
+	owner := "FULL_CONTROL " + strings.Repeat("0", 64)
+	public := []string{owner, "READ http://acs.amazonaws.com/groups/global/AllUsers"}
+	for _, step := range []struct {
+		op     operation
+		status int
+		// read is the status of an anonymous listing afterwards.
+		read int
+		acl  []string
+	}{
+		{create, 200, 200, public},
+		{operation{method: "PUT", path: "/open"}, 200, 403, nil}, // the same bucket again
+		{create, 200, 200, public},
+		{operation{method: "PUT", path: "/open", headers: "X-Amz-Acl: public-read"}, 400, 200, public},
+		{operation{method: "PUT", path: "/open"}, 200, 403, nil},
+		{blocking("BlockPublicAcls"), 200, 403, nil},
+		{create, 403, 403, nil},
+	} {
+		if got := w.send(t, w.Root(), step.op); got.Code != step.status {
+			t.Errorf("%+v: %d %s", step.op, got.Code, got.Body)
+		}
+		if got := w.send(t, s3fake.Credentials{}, operation{method: "GET", path: "/open"}); got.Code != step.read {
+			t.Errorf("after %+v: %d %s", step.op, got.Code, got.Body)
+		}
+		if b := w.Inventory().Buckets[0]; !slices.Equal(b.ACL, step.acl) || b.Region != "us-east-1" {
+			t.Errorf("after %+v: the inventory has %+v", step.op, b)
+		}
 	}
 }
 

@@ -21,15 +21,21 @@ type Inventory struct {
 	Providers []string `json:"providers"`
 	// Associations are the EKS Pod Identity associations as "cluster/namespace/serviceAccount".
 	Associations []string `json:"associations"`
+	// Queues are the names of the queues.
+	Queues []string `json:"queues"`
 }
 
 // BucketInventory is one bucket.
 type BucketInventory struct {
 	Name       string `json:"name"`
+	Region     string `json:"region"`
 	Versioning string `json:"versioning,omitempty"`
 	ObjectLock bool   `json:"objectLock,omitempty"`
 	// Config maps sub-resources, for example policy or tagging, to configuration documents.
 	Config map[string]string `json:"config,omitempty"`
+	// ACL has the permission and the grantee of each grant: a canonical ID or the URI of a group. It is empty for the
+	// private ACL.
+	ACL []string `json:"acl,omitempty"`
 	// Objects are the keys with a current version, at most the first 1000; Count is the total number.
 	Objects []string `json:"objects"`
 	Count   int      `json:"count"`
@@ -106,13 +112,19 @@ func (s *state) inventory() Inventory {
 		inv.Providers = append(inv.Providers, p.ARN)
 	}
 	inv.Associations = s.eks.Inventory()
+	inv.Queues = s.sqs.Names()
 	return inv
 }
 
 func (s *state) bucketInventory(b store.Bucket) (BucketInventory, error) {
-	out := BucketInventory{Name: b.Name, Versioning: b.Versioning, ObjectLock: b.ObjectLock, Config: map[string]string{}, Objects: []string{}}
+	out := BucketInventory{Name: b.Name, Region: s.s3.RegionOf(b), Versioning: b.Versioning, ObjectLock: b.ObjectLock, Config: map[string]string{}, Objects: []string{}}
 	for name, raw := range b.Config {
 		out.Config[name] = string(raw)
+	}
+	if b.ACL != nil {
+		for _, g := range b.ACL.Grants {
+			out.ACL = append(out.ACL, g.Permission+" "+g.ID+g.URI)
+		}
 	}
 	page, err := s.store.List(store.Query{Bucket: b.Name, Max: maxListed})
 	if err != nil {

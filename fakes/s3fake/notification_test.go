@@ -250,6 +250,9 @@ func TestBucketsWithoutVersioning(t *testing.T) {
 	f := start(t, s3fake.Options{})
 	f.bucket(t, "docs")
 	url := f.queue(t, "uploads")
+	if got := f.Inventory().Queues; len(got) != 1 || got[0] != "uploads" {
+		t.Errorf("the inventory has the queues %v", got)
+	}
 	config := everything(uploadsARN)
 	config.Filter = &types.NotificationConfigurationFilter{Key: &types.S3KeyFilter{FilterRules: []types.FilterRule{
 		{Name: "prefix", Value: aws.String("in/")}, {Name: "suffix", Value: aws.String(".jpg")},

@@ -68,7 +68,11 @@ func (q *request) createBucket() error {
 		b.Versioning = store.VersioningEnabled
 	}
 	location := q.locate(&b, body.Location)
-	if err := q.Store.CreateBucket(b); err != nil && (!is(err, store.ErrBucketExists) || !q.again(b)) {
+	err = q.Store.CreateBucket(b)
+	if is(err, store.ErrBucketExists) {
+		err = q.again(b)
+	}
+	if err != nil {
 		return err
 	}
 	q.w.Header().Set("Location", location)
@@ -165,7 +169,7 @@ func (q *request) listBuckets() error {
 	count, last := 0, ""
 	token := ""
 	for _, b := range q.Store.Buckets() {
-		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after || region != "" && region != q.regionOf(b) {
+		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after || region != "" && region != q.RegionOf(b) {
 			continue
 		}
 		if count == limit {
@@ -174,7 +178,7 @@ func (q *request) listBuckets() error {
 		}
 		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created)
 		if paged {
-			d.text("BucketRegion", q.regionOf(b))
+			d.text("BucketRegion", q.RegionOf(b))
 		}
 		d.text("BucketArn", "arn:"+q.Account.Partition+":s3:::"+b.Name).end()
 		count, last = count+1, b.Name

@@ -36,8 +36,8 @@ func (a *API) serves(region string) bool {
 	return region == a.Region || slices.Contains(all, a.Region) && slices.Contains(all, region)
 }
 
-// regionOf returns the region of a bucket.
-func (a *API) regionOf(b store.Bucket) string {
+// RegionOf returns the region of a bucket.
+func (a *API) RegionOf(b store.Bucket) string {
 	switch b.Location {
 	case "":
 		return a.Region
@@ -60,7 +60,7 @@ func (q *request) region() string {
 	if q.state.Name == "" {
 		return q.endpointRegion()
 	}
-	return q.regionOf(q.state)
+	return q.RegionOf(q.state)
 }
 
 // enterBucket loads the bucket and checks that the request is signed for its region.
@@ -126,7 +126,7 @@ func (q *request) locate(b *store.Bucket, location string) string {
 	if endpoint := q.endpointRegion(); location == "" && endpoint != q.Region {
 		b.Location = endpoint
 	}
-	if q.regionOf(*b) == classicRegion {
+	if q.RegionOf(*b) == classicRegion {
 		return "/" + b.Name
 	}
 	scheme, host := "http://", q.r.Host
@@ -139,9 +139,22 @@ func (q *request) locate(b *store.Bucket, location string) string {
 	return scheme + host + "/"
 }
 
-// again reports whether the creation of an existing bucket succeeds. "In the us-east-1 AWS Region, you will receive 200 OK"
-// (API Reference, CreateBucket, BucketAlreadyOwnedByYou).
-func (q *request) again(b store.Bucket) bool {
+// again creates an existing bucket. In us-east-1, S3 "returns 200 OK and resets the bucket access control lists (ACLs)" (API
+// Reference, CreateBucket, BucketAlreadyOwnedByYou).
+func (q *request) again(b store.Bucket) error {
 	before, err := q.Store.Bucket(b.Name)
-	return err == nil && q.regionOf(before) == classicRegion && q.regionOf(b) == classicRegion && b.Config[configTagging] == nil
+	switch {
+	case err != nil || q.RegionOf(before) != classicRegion || q.RegionOf(b) != classicRegion || b.Config[configTagging] != nil:
+		return store.ErrBucketExists
+	case !aclsEnabled(before):
+		return nil
+	}
+	q.state = before
+	if err := q.blockACL(b.ACL, "s3:CreateBucket", q.bucketARN()); err != nil {
+		return err
+	}
+	return q.Store.UpdateBucket(b.Name, func(current *store.Bucket) error {
+		current.ACL = b.ACL
+		return nil
+	})
 }

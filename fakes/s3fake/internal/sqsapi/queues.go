@@ -86,6 +86,13 @@ func (a *API) add(d definition) error {
 	return nil
 }
 
+// Names returns the names of the queues in order.
+func (a *API) Names() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.queues))
+}
+
 // arn returns the ARN of a queue.
 func (a *API) arn(name string) string { return a.ARNPrefix() + name }
 
