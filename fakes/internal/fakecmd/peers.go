@@ -37,7 +37,7 @@ var peers = map[string]peer{
 			"domain": "s3.localhost.localstack.cloud,localhost.localstack.cloud",
 		},
 		health: map[string]string{
-			"/_localstack/health": `{"services": {"s3": "running", "iam": "running", "sts": "running"}, "edition": "cooper"}`,
+			"/_localstack/health": `{"services": {"s3": "running", "iam": "running", "sts": "running", "sqs": "running"}, "edition": "cooper"}`,
 			"/_localstack/init":   `{"completed": {"BOOT": true, "START": true, "READY": true, "SHUTDOWN": false}, "scripts": []}`,
 		},
 		ready: []string{"Ready."},

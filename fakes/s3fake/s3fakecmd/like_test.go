@@ -24,7 +24,7 @@ func TestLike(t *testing.T) {
 		health, body      string
 		ready             string
 	}{
-		"LocalStack":               {like: "localstack", key: "test", secret: "test", health: "/_localstack/health", body: `"s3": "running"`, ready: "Ready."},
+		"LocalStack":               {like: "localstack", key: "test", secret: "test", health: "/_localstack/health", body: `"sqs": "running"`, ready: "Ready."},
 		"MinIO":                    {like: "minio", key: "minioadmin", secret: "minioadmin", health: "/minio/health/live", ready: "API: http://127.0.0.1:"},
 		"MinIO with its variables": {like: "minio", environment: []string{"MINIO_ROOT_USER=me", "MINIO_ROOT_PASSWORD=secret123"}, key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: "},
 	} {
