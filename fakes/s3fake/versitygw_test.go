@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,8 +54,21 @@ func versityAdmin(s *s3fake.Server) http.Handler {
 		if r.Method == http.MethodPut && r.URL.Query().Has("policy") {
 			translatePrincipals(s, r)
 		}
+		if r.Method == http.MethodDelete && r.Header.Get("X-Amz-Bypass-Governance-Retention") != "" {
+			withoutBypass(s, r)
+		}
 		s.ServeHTTP(&sizeWriter{ResponseWriter: w, r: r}, r)
 	})
+}
+
+// withoutBypass removes the header that bypasses governance retention, with which the suite deletes all objects: S3 rejects it
+// in a bucket without Object Lock. The request is signed again with the root credentials, which the suite uses for it.
+func withoutBypass(s *s3fake.Server, r *http.Request) {
+	bucket, _, _ := strings.Cut(r.URL.Path[1:], "/")
+	locked := func(b s3fake.BucketInventory) bool { return b.Name == bucket && b.ObjectLock }
+	if strings.Contains(r.Header.Get("Authorization"), s.Root().AccessKeyID) && !slices.ContainsFunc(s.Inventory().Buckets, locked) {
+		signAgain(s, r, nil, http.Header{})
+	}
 }
 
 // administrate makes a user, or gives him a bucket: he and his account have every right to it then.
