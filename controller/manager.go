@@ -99,8 +99,8 @@ func cacheOptions(o Options) cache.Options {
 }
 
 // slim removes data that this Controller only copies or reads from the API server: parameters, which may be as large
-// as in a class, and their changes, the sidecar's bucketInfo of a Bucket, and its creation time. A patch that is computed from such an
-// object does not touch them.
+// as in a class, and their changes, the sidecar's bucketInfo of a Bucket, and its creation time. A patch that is computed
+// from such an object does not touch them.
 func slim(cached any) (any, error) {
 	switch o := cached.(type) {
 	case *cosiapi.Bucket:

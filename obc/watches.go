@@ -65,7 +65,7 @@ func ofBucket(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }
 
-// undecided enqueues the claims that are not bound. Bound claims read their classes when they are changed.
+// undecided enqueues the claims that are not bound. For a bound claim, the classes are read when the claim changes.
 func (r *claimReconciler) undecided(ctx context.Context, _ client.Object) []reconcile.Request {
 	claims := &objectbucket.ObjectBucketClaimList{}
 	if err := r.Client.List(ctx, claims, reconciler.ReadOnly); err != nil {

@@ -136,7 +136,7 @@ func TestDriverLearnsToChangeParameters(t *testing.T) {
 }
 
 // TestDriverIsReplacedDuringAChange checks that a change is repeated if the driver that received it may have been an older one,
-// which does not know changes and reports success.
+// which ignores changes and reports success.
 func TestDriverIsReplacedDuringAChange(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, memdriver.Options{Changeable: []string{"quota", "days"}})

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// TestPeerModules starts Cooper's image by the official modules of the programs that it replaces, and uses each with
+// TestPeerModules starts Cooper's image with the official modules of the programs that it replaces, and uses each with
 // the credentials that the module assumes. TestPeers in cmd/cooper starts the same command lines as processes.
 func TestPeerModules(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
-// batchType is the content type of what batchOf returns.
+// batchType is the content type of a result of batchOf.
 const batchType = "multipart/mixed; boundary=edge"
 
 // batchOf writes a batch of requests.
@@ -181,8 +181,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestBatchSignedWithoutTheAccount signs a request like Microsoft's client for Python, which also omits the account of
-// path style in the path.
+// TestBatchSignedWithoutTheAccount signs a request like Microsoft's client for Python, which omits the account in the
+// path-style path, too.
 func TestBatchSignedWithoutTheAccount(t *testing.T) {
 	t.Parallel()
 	server := start(t, azurefake.Options{})
@@ -206,7 +206,7 @@ func TestBatchSignedWithoutTheAccount(t *testing.T) {
 	}
 }
 
-// FuzzBatch sends batches that no request in them is signed for: nothing may be deleted.
+// FuzzBatch sends signed batches whose requests are not signed: nothing may be deleted.
 func FuzzBatch(f *testing.F) {
 	f.Add(batchOf("DELETE /fuzz/b HTTP/1.1\r\n"))
 	f.Add(batchOf("PUT /fuzz/b?comp=tier HTTP/1.1\r\nx-ms-access-tier: Cool\r\n", "DELETE /fuzz/b HTTP/1.1\r\nAuthorization: SharedKey a:b\r\n"))

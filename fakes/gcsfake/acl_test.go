@@ -48,7 +48,7 @@ func aclOperations() map[string]operation {
 	return out
 }
 
-// TestUniformAccessExcludesAccessControlLists asks for them where they are excluded, and without permission.
+// TestUniformAccessExcludesAccessControlLists requests access control lists under uniform access, and without permission.
 func TestUniformAccessExcludesAccessControlLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -66,7 +66,7 @@ func TestUniformAccessExcludesAccessControlLists(t *testing.T) {
 	}
 }
 
-// TestPredefinedACLs writes an object with each predefined list of "Predefined ACLs" and calls as several callers.
+// TestPredefinedACLs writes an object with each predefined list of "Predefined ACLs" and reads it as several callers.
 func TestPredefinedACLs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +141,7 @@ func (w *world) entries(t *testing.T, token, path string) []string {
 	return out
 }
 
-// TestChangesOfAccessControlLists makes changes and reads what the lists then are.
+// TestChangesOfAccessControlLists changes lists and reads the results.
 func TestChangesOfAccessControlLists(t *testing.T) {
 	t.Parallel()
 	const object, bucket = "/storage/v1/b/fine/o/o", "/storage/v1/b/fine"
@@ -202,7 +202,7 @@ func TestDefaultObjectACL(t *testing.T) {
 	}
 }
 
-// TestPublicAccessPreventionOfLists excludes everyone from lists, and from objects whose lists have everyone.
+// TestPublicAccessPreventionOfLists checks that prevention rejects public entries and disables existing ones.
 func TestPublicAccessPreventionOfLists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -21,9 +21,9 @@
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
-// The token_uri in the key refers to this server. If STORAGE_EMULATOR_HOST is set, Google's clients send no
-// credentials, and the fake rejects their calls unless Options.AnonymousIs names an account for them. In external account credentials (workload identity), token_url is
-// URL + "/v1/token", and the audience is
+// The token_uri in the key refers to this server. If STORAGE_EMULATOR_HOST is set, Google's clients send no credentials,
+// and their calls have only the permissions of allUsers unless Options.AnonymousIs names an account for them. In external
+// account credentials (workload identity), token_url is URL + "/v1/token", and the audience is
 // //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3 clients use
 // URL as the endpoint with an HMAC key and path-style addresses, in any region.
 //

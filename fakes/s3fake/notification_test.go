@@ -52,7 +52,7 @@ func (f fake) queue(t *testing.T, name string) string {
 	return url
 }
 
-// notified is what a message says about an event.
+// notified is the content of a message about an event.
 type notified struct {
 	Event   string `json:"Event"`
 	Records []struct {

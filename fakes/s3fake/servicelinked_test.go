@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestServiceLinkedRoles are created for none of the services, as was recorded for those without such roles.
+// TestServiceLinkedRoles checks that no service gets a role. The errors for services without such roles were recorded.
 func TestServiceLinkedRoles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

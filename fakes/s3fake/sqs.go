@@ -36,7 +36,7 @@ func (s *state) newSQS(r *http.Request) *sqsExchange {
 	if q.err == nil {
 		q.err = err
 	}
-	q.form = nil // only of IAM's conditions
+	q.form = nil // only conditions of IAM read it
 	return x
 }
 

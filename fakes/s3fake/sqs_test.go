@@ -48,7 +48,7 @@ func TestQueuesAreProtected(t *testing.T) {
 	}
 }
 
-// TestAQueuesPolicy lets a user receive that has no policy of its own.
+// TestAQueuesPolicy lets a user without a policy receive messages.
 func TestAQueuesPolicy(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})

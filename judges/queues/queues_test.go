@@ -21,7 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// TestTheSDKReceivesEvents is what a worker does that waits for new objects.
+// TestTheSDKReceivesEvents works like a worker that waits for new objects.
 func TestTheSDKReceivesEvents(t *testing.T) {
 	t.Parallel()
 	fake := faketest.Start(t, s3fake.New, s3fake.Options{})

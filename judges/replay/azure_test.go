@@ -59,7 +59,7 @@ func azureSuite() suite {
 	}
 }
 
-// startAzure puts the blobs that the recording lists before it puts any of that name.
+// startAzure stores the blobs that the recording lists before it writes them.
 func startAzure(t *testing.T, r *recording) service {
 	t.Helper()
 	server := faketest.Start(t, azurefake.New, azurefake.Options{

@@ -25,7 +25,7 @@ const (
 	formJSON = "json"
 )
 
-// The rules of a cloud say what is compared.
+// The rules of a cloud determine which parts of an answer are compared.
 type rules struct {
 	// format returns the format of the recorded body: data is compared byte by byte, and of a document, the members.
 	format func(e *exchange) string
@@ -74,7 +74,7 @@ func (p player) compare(t *testing.T, e *exchange, got answer) []string {
 // shortest is the length of the shortest value that is replaced in later requests. A metageneration is shorter.
 const shortest = 4
 
-// differences compares names and values, and learns the values that vary.
+// differences compares names and values, and records the values that vary.
 func (p player) differences(kind string, want, got map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(want)) {

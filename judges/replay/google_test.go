@@ -153,7 +153,7 @@ func startGoogle(t *testing.T) service {
 	}}
 }
 
-// encrypt replaces an encryption key that the recorder cleared by one that is derived from the key's checksum.
+// encrypt replaces an encryption key that the recorder cleared with one that is derived from the key's checksum.
 func encrypt(header http.Header, e *exchange, prefix string) {
 	if header.Get(prefix+"Key") == "" {
 		return

@@ -83,7 +83,7 @@ type score struct {
 	recorded, sent, status, equal int
 }
 
-// A service is a fake that holds what the recording found when it began.
+// A service is a fake with the objects that existed when the recording began.
 type service struct {
 	url string
 	// sign adds what the recorder removed: credentials and cleared values.
@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A tally is what the recordings of a suite add up to.
+// A tally is the total of the recordings of a suite.
 type tally struct {
 	sync.Mutex
 	score
@@ -227,7 +227,7 @@ type player struct {
 	ours map[string]string
 }
 
-// client neither decompresses nor follows redirects: the recorder did not either.
+// client neither decompresses nor follows redirects, like the recorder.
 var client = &http.Client{
 	Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 4},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -356,7 +356,7 @@ func (p player) body(t *testing.T, e *exchange, header http.Header) []byte {
 	return out.Bytes()
 }
 
-// contentType returns the header of the part with an object, as the object that the cloud made of it shows it.
+// contentType returns the header of the part with an object. The value is the content type in the cloud's answer.
 func (e *exchange) contentType() string {
 	var made struct{ ContentType string }
 	if err := json.Unmarshal(e.Response.Body, &made); err != nil || made.ContentType == "" {

@@ -46,7 +46,7 @@ func s3Suite() suite {
 	}
 }
 
-// startS3 stores the objects that the recording lists before it puts any of that name.
+// startS3 stores the objects that the recording lists before it writes them.
 func startS3(t *testing.T, r *recording) service {
 	t.Helper()
 	server := faketest.Start(t, s3fake.New, s3fake.Options{Region: s3Region, Domains: []string{s3Domain}})

@@ -85,7 +85,7 @@ func TestAccountsOfAzurite(t *testing.T) {
 	}
 }
 
-// TestDefaultKey checks when the account has a key that everybody knows.
+// TestDefaultKey checks when the account has Azurite's public key.
 func TestDefaultKey(t *testing.T) {
 	t.Parallel()
 	kept := t.TempDir()

@@ -62,7 +62,7 @@ var peers = map[string]peer{
 		fake:      "gcsfake",
 		defaults:  map[string]string{"listen": "127.0.0.1:4443", "anonymous-is": "cooper-admin"},
 		variables: map[string]string{"FAKE_GCS_EXTERNAL_URL": "url"},
-		// The fake takes its own URL from each request, so that the configuration has no effect.
+		// The fake takes its own URL from each request, so the configuration has no effect.
 		health: map[string]string{"/_internal/healthcheck": "", "/_internal/config": "{}"},
 		ready:  []string{`level=INFO msg="server started at %s"`},
 	},
@@ -139,6 +139,6 @@ func (f *Flags) serveHealth(w http.ResponseWriter, r *http.Request) bool {
 	if body != "" {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	_, _ = io.WriteString(w, body) // the client has disconnected
+	_, _ = io.WriteString(w, body) // fails only if the client has disconnected
 	return true
 }

@@ -42,7 +42,7 @@ func (r *Reconciler) update(ctx context.Context, w *work) (reconciler.Verdict, e
 	if err != nil {
 		return r.updateFailed(ctx, w, err)
 	}
-	if r.Info().Epoch != w.Info.Epoch { // another driver may have been called, which does not know updates
+	if r.Info().Epoch != w.Info.Epoch { // another driver may have been called, which ignores updates
 		return reconciler.Wait("a repetition of the change with the driver's new DriverGetInfo response"), nil
 	}
 	return reconciler.Next(), nil

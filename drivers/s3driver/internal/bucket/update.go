@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
 
-// Update sets parameters of a bucket that Ensure created with the parameters want: the given keys, to their values in
-// changed. It returns the region of the bucket, or NotFound.
+// Update sets the given keys of a bucket to their values in changed. want has the parameters with which Ensure created the
+// bucket. It returns the region of the bucket, or NotFound.
 //
 // The mark still has the hash of want, so Ensure accepts the bucket afterwards and does not revert the update. Every
 // step replaces a whole document, so all steps can be repeated.

@@ -22,7 +22,7 @@ type Error struct {
 	Message string
 	// Detail is the AuthenticationErrorDetail, or "" if there is none.
 	Detail string
-	// URIPath is the path that is not a resource's, or "".
+	// URIPath is a path that does not represent a resource, or "".
 	URIPath string
 }
 

@@ -374,7 +374,7 @@ func (c *Call) unknown() error {
 // Fail responds to the call with an error.
 func (c *Call) Fail(w http.ResponseWriter, e *azerr.Error) {
 	c.common(w)
-	if e.URIPath != "" { // what finds the service's version did not see the request
+	if e.URIPath != "" { // the service rejects such a path before it reads the version
 		w.Header().Del("X-Ms-Version")
 	}
 	if e.Status == http.StatusUnauthorized {

@@ -158,8 +158,8 @@ func (r corsRuleXML) allowOrigin(h http.Header, origin string) {
 	h.Set("Vary", "Origin")
 }
 
-// withCORS returns a writer that adds the headers that let a browser read the response. A response that depends on the
-// origin, also by not having them, has the header Vary.
+// withCORS returns a writer that adds the headers that let a browser read the response. If their values or their absence
+// depend on the origin, the response has the header Vary.
 func (c *Call) withCORS(w http.ResponseWriter) http.ResponseWriter {
 	rules := c.corsRules()
 	if len(rules) == 0 || c.r.Method == http.MethodOptions {

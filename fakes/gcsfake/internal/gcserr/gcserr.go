@@ -31,7 +31,7 @@ type Error struct {
 	Title string
 	// Details is the element after the message in XML responses.
 	Details string
-	// StringToSign is what a signature in an XML request should have been for, or "".
+	// StringToSign is the text that the signature of an XML request must cover, or "".
 	StringToSign string
 }
 

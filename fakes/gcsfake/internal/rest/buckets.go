@@ -108,7 +108,7 @@ func (cfg config) uniform(old config) (uniformAccess, error) {
 			return uniformAccess{}, err
 		}
 	}
-	_ = json.Unmarshal(old["iamConfiguration"], &was) // none is one that is off
+	_ = json.Unmarshal(old["iamConfiguration"], &was) // an absent setting is off
 	enabled := was.Uniform != nil && was.Uniform.Enabled
 	switch {
 	case next.Older != nil && (next.Uniform == nil || next.Uniform.Enabled == enabled):

@@ -33,7 +33,7 @@ type Options struct {
 	Now     func() time.Time
 	// Anonymous is the email of the service account as which requests without credentials act; "" means none.
 	Anonymous string
-	// Project is the project of requests of clients that have none, and OpenProject creates an unknown project if the
+	// Project is the project of requests from clients without one, and OpenProject creates an unknown project if the
 	// caller may do so.
 	Project     string
 	OpenProject func(caller, id string) error

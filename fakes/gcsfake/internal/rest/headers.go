@@ -59,7 +59,7 @@ func etagHeader(h http.Header, resource any) {
 	}
 }
 
-// expirationHeader shows when a lifecycle rule deletes an object, if the rule has no other condition than an age.
+// expirationHeader shows when a lifecycle rule deletes an object, if the rule has no condition other than an age.
 func expirationHeader(h http.Header, b *store.Bucket, o *store.Object) {
 	var lifecycle struct {
 		Rule []struct {

@@ -82,8 +82,8 @@ func (c *Call) notServed(http.ResponseWriter) error {
 	return gcserr.Unimplemented.Say("This fake does not support %s.", c.Operation)
 }
 
-// refuseACL rejects an operation of the XML API on an access control list: first callers without permission, and
-// under uniform bucket-level access like the service.
+// refuseACL rejects an operation of the XML API on an access control list if the caller lacks the permission or the bucket
+// has uniform bucket-level access, with the errors of the service.
 func (c *Call) refuseACL(on, action string) error {
 	b, err := c.bucket()
 	if err != nil {

@@ -230,7 +230,7 @@ func (c *Configuration) destinations() []string {
 	return out
 }
 
-// missing adds the reasons why destinations cannot be used to S3's error. ARN and reason are in the fields in which S3
+// missing adds to S3's error the reasons why destinations cannot be used. ARN and reason are in the fields in which S3
 // returns them.
 func missing(reasons []awserr.Field) error {
 	if len(reasons) == 0 {

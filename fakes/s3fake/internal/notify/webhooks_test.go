@@ -47,7 +47,7 @@ func TestAWebhookGetsEverythingInOrder(t *testing.T) {
 	}
 }
 
-// TestAWebhookThatHangsHoldsUpNobody sends more than may wait to a receiver that never responds.
+// TestAWebhookThatHangsHoldsUpNobody sends more messages than may wait, to a receiver that never responds.
 func TestAWebhookThatHangsHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

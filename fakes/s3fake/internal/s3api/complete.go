@@ -213,7 +213,7 @@ func checkOrder(u *store.Upload, listed []completePart) error {
 	return nil
 }
 
-// completePart returns a part that the list names, of which checkOrder has seen nothing wrong.
+// completePart returns the stored part for an entry of the list that checkOrder has accepted.
 func (q *request) completePart(u *store.Upload, c completePart, final bool) (store.Part, error) {
 	p, ok := u.Parts[*c.Number]
 	invalid := errInvalidPart.With("UploadId", u.ID).With("PartNumber", itoa(*c.Number)).With("ETag", unquote(c.ETag))
@@ -281,7 +281,7 @@ func (q *request) joinChecksums(u *store.Upload, parts []store.Part) (store.Chec
 	return sum, q.checkFinal(algorithm, sum.Value, u.Checksum.Algorithm != "")
 }
 
-// checkFinalHeaders judges the form of the object's checksum in a completion.
+// checkFinalHeaders validates the form of the object's checksum in a completion.
 func (q *request) checkFinalHeaders() error {
 	if kind := strings.ToUpper(q.header("X-Amz-Checksum-Type")); kind != "" && kind != fullObject && kind != composite {
 		return invalidRequest("Value for x-amz-checksum-type header is invalid.")

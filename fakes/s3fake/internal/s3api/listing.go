@@ -115,7 +115,7 @@ func (q *request) listObjects() error {
 		d.text("NextMarker", l.encode(p.Last))
 	}
 	owner := ""
-	if q.principal != nil { // anonymous callers do not learn it
+	if q.principal != nil { // S3 does not return it to anonymous callers
 		owner = q.Account.CanonicalID()
 	}
 	l.contents(d, p, owner)

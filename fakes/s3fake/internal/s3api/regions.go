@@ -71,8 +71,8 @@ func (q *request) enterBucket() error {
 	return q.checkRegion()
 }
 
-// checkRegion rejects a signature for another region than the bucket's, as the endpoint of that region does. The name of
-// a bucket as part of a host name leads to the bucket's region, but only without a region in the name.
+// checkRegion rejects a signature for a region other than the bucket's, as the endpoint of that region does. A host name
+// with the bucket, but without a region, leads to the bucket's region.
 func (q *request) checkRegion() error {
 	if q.signed == nil || q.state.Name == "" {
 		return nil

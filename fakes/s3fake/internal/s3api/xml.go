@@ -198,7 +198,7 @@ func Malformed() []byte {
 	return []byte(xml.Header + "<Error><Code>" + errInvalidURI.Code + "</Code><Message>Couldn't parse the specified URI.</Message></Error>")
 }
 
-// HostID is the second request ID of every response, also in the header x-amz-id-2; one host needs one.
+// HostID is the second request ID of every response, also in the header x-amz-id-2. The fake is one host, so it is constant.
 const HostID = "Y29vcGVyLXMzZmFrZQ=="
 
 // maxDocument bounds XML and JSON bodies: 1000 keys of 1 KiB and their markup.

@@ -64,8 +64,8 @@ func (a *API) receiveNow(r Request, name string, limit int) (messages []message,
 	return messages, time.Duration(seconds) * time.Second, next, nil
 }
 
-// next is when it is useful to look again: when a message arrives, or when a hidden one becomes visible, if again is not
-// zero.
+// next is when to look for messages again: when one arrives, or after the duration again, when a hidden one becomes
+// visible. If again is zero, none does.
 type next struct {
 	arrived <-chan struct{}
 	again   time.Duration
