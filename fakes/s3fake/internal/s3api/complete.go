@@ -71,10 +71,12 @@ func (q *request) completeUpload() error {
 	if err := parseXML(raw, &body); err != nil && !is(err, errMissingBody) {
 		return err
 	}
-	if v, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(v, body.Part) {
-		return q.respondComplete(v)
-	}
 	v, err := q.complete(guard, body.Part)
+	if is(err, store.ErrNoUpload) { // perhaps because the same completion has ended, even during this one
+		if done, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(done, body.Part) {
+			v, err = done, nil
+		}
+	}
 	if err != nil {
 		return err
 	}
