@@ -156,7 +156,7 @@ func TestChangesOfAccessControlLists(t *testing.T) {
 		"Node's makePublic":       {operation{method: "POST", path: object + "/acl", body: `{"entity":"allUsers","role":"READER"}`}, 200, object + "/acl", slices.Concat(teams, []string{admin, "allUsers READER"})},
 		"Node's makePrivate":      {operation{method: "PATCH", path: object + "?predefinedAcl=private", body: `{"acl":null}`}, 200, object + "/acl", []string{admin}},
 		"Python's make_public":    {operation{method: "PATCH", path: object + "?projection=full", body: `{"acl":[{"entity":"allUsers","role":"READER"}]}`}, 200, object + "/acl", []string{admin, "allUsers READER"}},
-		"a list of nobody":        {operation{method: "PATCH", path: object, body: `{"acl":[]}`}, 200, object + "/acl", []string{admin}},
+		"an empty list":           {operation{method: "PATCH", path: object, body: `{"acl":[]}`}, 200, object + "/acl", []string{admin}},
 		"an entry that is absent": {operation{method: "PATCH", path: object + "/acl/allUsers", body: `{"role":"READER"}`}, 404, object + "/acl", append(slices.Clone(teams), admin)},
 		"Go's ACLHandle.Set":      {operation{method: "PUT", path: object + "/acl/allUsers", body: `{"role":"READER"}`}, 200, object + "/acl", slices.Concat(teams, []string{admin, "allUsers READER"})},
 		"the owner's deletion":    {operation{method: "DELETE", path: object + "/acl/user-cooper-admin@cooper-fake.iam.gserviceaccount.com"}, 204, object + "/acl", append(slices.Clone(teams), admin)},

@@ -94,15 +94,15 @@ func TestProjectsOnFirstUse(t *testing.T) {
 		op    operation
 		want  int
 	}{
-		"a list":              {"", operation{method: "GET", path: "/storage/v1/b?project=fresh-one"}, 200},
-		"a bucket":            {"", operation{method: "POST", path: "/storage/v1/b?project=p", body: `{"name":"one"}`}, 200},
-		"a bucket by XML":     {"", operation{method: "PUT", path: "/two", headers: "X-Goog-Project-Id: fresh-two"}, 200},
-		"an account":          {"", operation{method: "POST", path: "/v1/projects/fresh-three/serviceAccounts", body: `{"accountId":"account-one"}`}, 200},
-		"none, as in Python":  {"", operation{method: "POST", path: "/storage/v1/b?project=%3Cnone%3E", body: `{"name":"three"}`}, 200},
-		"an invalid ID":       {"", operation{method: "GET", path: "/storage/v1/b?project=Not_an_ID"}, 404},
-		"a billed one":        {"", operation{method: "GET", path: "/storage/v1/b?project=cooper-fake", headers: "X-Goog-User-Project: fresh-five"}, 404},
-		"by another account":  {stranger, operation{method: "GET", path: "/storage/v1/b?project=fresh-four"}, 404},
-		"of somebody, though": {stranger, operation{method: "GET", path: "/storage/v1/b?project=cooper-fake"}, 403},
+		"a list":             {"", operation{method: "GET", path: "/storage/v1/b?project=fresh-one"}, 200},
+		"a bucket":           {"", operation{method: "POST", path: "/storage/v1/b?project=p", body: `{"name":"one"}`}, 200},
+		"a bucket by XML":    {"", operation{method: "PUT", path: "/two", headers: "X-Goog-Project-Id: fresh-two"}, 200},
+		"an account":         {"", operation{method: "POST", path: "/v1/projects/fresh-three/serviceAccounts", body: `{"accountId":"account-one"}`}, 200},
+		"none, as in Python": {"", operation{method: "POST", path: "/storage/v1/b?project=%3Cnone%3E", body: `{"name":"three"}`}, 200},
+		"an invalid ID":      {"", operation{method: "GET", path: "/storage/v1/b?project=Not_an_ID"}, 404},
+		"a billed one":       {"", operation{method: "GET", path: "/storage/v1/b?project=cooper-fake", headers: "X-Goog-User-Project: fresh-five"}, 404},
+		"by another account": {stranger, operation{method: "GET", path: "/storage/v1/b?project=fresh-four"}, 404},
+		"of another account": {stranger, operation{method: "GET", path: "/storage/v1/b?project=cooper-fake"}, 403},
 	} {
 		if got := w.send(t, tc.token, tc.op); got.Code != tc.want {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)

@@ -101,7 +101,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (st
 	return region, s.complete(ctx, name, mark, want)
 }
 
-// complete compares an existing bucket with the request and creates what is missing.
+// complete checks that an existing bucket is the requested one, and finishes an interrupted creation.
 func (s *Store) complete(ctx context.Context, name string, found mark, want params.Bucket) error {
 	if err := s.checkMark(name, found, want); err != nil || found.ready() {
 		return err
