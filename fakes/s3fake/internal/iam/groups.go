@@ -34,12 +34,7 @@ func (a *Account) CreateGroup(name, path string) (Group, error) {
 
 func (g *Group) clone() Group { return Group{g.Identity.clone()} }
 
-func (a *Account) group(name string) (*Group, error) {
-	if g := a.groups[fold(name)]; g != nil {
-		return g, nil
-	}
-	return nil, noSuchEntity("The group with name %s cannot be found.", name)
-}
+func (a *Account) group(name string) (*Group, error) { return named(a.groups, KindGroup, name) }
 
 // Group returns a group and its members, ordered by name.
 func (a *Account) Group(name string) (Group, []User, error) {
@@ -53,21 +48,14 @@ func (a *Account) Group(name string) (Group, []User, error) {
 }
 
 func (a *Account) members(g *Group) []User {
-	var out []User
-	for _, u := range a.users {
-		if slices.Contains(u.Groups, g.ID) {
-			out = append(out, u.clone())
-		}
-	}
-	slices.SortFunc(out, func(x, y User) int { return strings.Compare(x.Name, y.Name) })
-	return out
+	return selected(a.users, func(u *User) bool { return slices.Contains(u.Groups, g.ID) })
 }
 
 // Groups returns the groups below a path prefix, ordered by name.
 func (a *Account) Groups(prefix string) []Group {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return a.sortedGroups(func(g *Group) bool { return strings.HasPrefix(g.Path, prefix) })
+	return selected(a.groups, func(g *Group) bool { return strings.HasPrefix(g.Path, prefix) })
 }
 
 // GroupsOf returns the groups of a user, ordered by name.
@@ -78,36 +66,11 @@ func (a *Account) GroupsOf(user string) ([]Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.sortedGroups(func(g *Group) bool { return slices.Contains(u.Groups, g.ID) }), nil
+	return selected(a.groups, func(g *Group) bool { return slices.Contains(u.Groups, g.ID) }), nil
 }
 
-func (a *Account) sortedGroups(keep func(*Group) bool) []Group {
-	var out []Group
-	for _, g := range a.groups {
-		if keep(g) {
-			out = append(out, g.clone())
-		}
-	}
-	slices.SortFunc(out, func(x, y Group) int { return strings.Compare(x.Name, y.Name) })
-	return out
-}
-
-func (a *Account) changeGroup(name string, change func(*Group) error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	g, err := a.group(name)
-	if err != nil {
-		return err
-	}
-	next := g.clone()
-	if err := change(&next); err != nil {
-		return err
-	}
-	if err := a.save(tableGroups, fold(name), &next); err != nil {
-		return err
-	}
-	a.groups[fold(name)] = &next
-	return nil
+func (a *Account) changeGroup(name string, do func(*Group) error) error {
+	return change(a, tableGroups, a.groups, fold(name), noSuch(KindGroup, name), do)
 }
 
 // RenameGroup changes the name or path of a group; "" leaves the value unchanged. The members of the group remain.
@@ -119,26 +82,11 @@ func (a *Account) RenameGroup(name, newName, newPath string) error {
 		return err
 	}
 	next := g.clone()
-	if newPath != "" {
-		next.Path = newPath
+	next.rename(newName, newPath)
+	if other := a.groups[fold(next.Name)]; other != nil && other != g {
+		return exists("Group with name %s already exists.", newName)
 	}
-	if newName != "" {
-		if other := a.groups[fold(newName)]; other != nil && other != g {
-			return exists("Group with name %s already exists.", newName)
-		}
-		next.Name = newName
-	}
-	if fold(next.Name) != fold(name) {
-		if err := a.forget(tableGroups, fold(name)); err != nil {
-			return err
-		}
-	}
-	if err := a.save(tableGroups, fold(next.Name), &next); err != nil {
-		return err
-	}
-	delete(a.groups, fold(name))
-	a.groups[fold(next.Name)] = &next
-	return nil
+	return move(a, tableGroups, a.groups, name, next.Name, &next)
 }
 
 // DeleteGroup removes a group that has no members and no policies left.
@@ -151,16 +99,11 @@ func (a *Account) DeleteGroup(name string) error {
 		return err
 	case len(a.members(g)) > 0:
 		return deleteConflict("Cannot delete entity, must remove users from group first.")
-	case len(g.Inline) > 0:
-		return deleteConflict("Cannot delete entity, must delete policies first.")
-	case len(g.Attached) > 0:
-		return deleteConflict("Cannot delete entity, must detach all policies first.")
 	}
-	if err := a.forget(tableGroups, fold(name)); err != nil {
+	if err := g.withoutPolicies(); err != nil {
 		return err
 	}
-	delete(a.groups, fold(name))
-	return nil
+	return remove(a, tableGroups, a.groups, fold(name))
 }
 
 // AddToGroup adds a user to a group. It does nothing if the user is already a member.
@@ -190,15 +133,14 @@ func (a *Account) RemoveFromGroup(group, user string) error {
 }
 
 // changeMembership changes a user with the ID of a group, which cannot be deleted at the same time.
-func (a *Account) changeMembership(group, user string, change func(u *User, groupID string) error) error {
-	_, err := a.changeUser(user, func(u *User) error {
+func (a *Account) changeMembership(group, user string, do func(u *User, groupID string) error) error {
+	return a.changeUser(user, func(u *User) error {
 		g, err := a.group(group)
 		if err != nil {
 			return err
 		}
-		return change(u, g.ID)
+		return do(u, g.ID)
 	})
-	return err
 }
 
 // attachGroups adds the policies of a user's groups to the user's own.

@@ -28,36 +28,21 @@ func (a *Account) Identity(kind Kind, name string) (Identity, error) {
 	defer a.mu.RUnlock()
 	switch kind {
 	case KindRole:
-		r, err := a.role(name)
-		if err != nil {
-			return Identity{}, err
-		}
-		return r.Identity.clone(), nil
+		return identityOf(a.role(name))
 	case KindGroup:
-		g, err := a.group(name)
-		if err != nil {
-			return Identity{}, err
-		}
-		return g.Identity.clone(), nil
+		return identityOf(a.group(name))
 	}
-	u, err := a.user(name)
-	if err != nil {
-		return Identity{}, err
-	}
-	return u.Identity.clone(), nil
+	return identityOf(a.user(name))
 }
 
-func (a *Account) changeIdentity(kind Kind, name string, change func(*Identity) error) error {
-	var err error
+func (a *Account) changeIdentity(kind Kind, name string, do func(*Identity) error) error {
 	switch kind {
 	case KindRole:
-		_, err = a.changeRole(name, func(r *Role) error { return change(&r.Identity) })
+		return a.changeRole(name, func(r *Role) error { return do(&r.Identity) })
 	case KindGroup:
-		err = a.changeGroup(name, func(g *Group) error { return change(&g.Identity) })
-	default:
-		_, err = a.changeUser(name, func(u *User) error { return change(&u.Identity) })
+		return a.changeGroup(name, func(g *Group) error { return do(&g.Identity) })
 	}
-	return err
+	return a.changeUser(name, func(u *User) error { return do(&u.Identity) })
 }
 
 // inlineQuota is the aggregate size of inline policies.
@@ -140,7 +125,7 @@ func (a *Account) Detach(kind Kind, name, arn string) error {
 	return a.changeIdentity(kind, name, func(i *Identity) error {
 		at := slices.Index(i.Attached, arn)
 		if at < 0 {
-			return noSuchEntity("Policy %s was not found.", arn)
+			return noPolicy(arn)
 		}
 		i.Attached = slices.Delete(i.Attached, at, at+1)
 		return nil

@@ -3,6 +3,7 @@
 package iam
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,44 +68,23 @@ func (a *Account) ManagedPolicy(arn string) (p Policy, attached int, err error) 
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if a.awsManaged(arn) {
-		return a.awsPolicy(a.awsName(arn)), a.attachments(arn), nil
+		return a.awsPolicy(a.awsName(arn)), a.count(arn, Attaches), nil
 	}
 	mp, err := a.policy(arn)
 	if err != nil {
 		return Policy{}, 0, err
 	}
-	return mp.clone(), a.attachments(arn), nil
+	return mp.clone(), a.count(arn, Attaches), nil
 }
 
 func (a *Account) policy(arn string) (*Policy, error) {
 	if p := a.policies[arn]; p != nil {
 		return p, nil
 	}
-	return nil, noSuchEntity("Policy %s was not found.", arn)
+	return nil, noPolicy(arn)
 }
 
-func (a *Account) attachments(arn string) int {
-	n := 0
-	for _, u := range a.users {
-		if slices.Contains(u.Attached, arn) {
-			n++
-		}
-	}
-	for _, r := range a.roles {
-		if slices.Contains(r.Attached, arn) {
-			n++
-		}
-	}
-	for _, g := range a.groups {
-		if slices.Contains(g.Attached, arn) {
-			n++
-		}
-	}
-	return n
-}
-
-// PolicyUse contains the users, roles and groups that use a managed policy.
-type PolicyUse struct{ Users, Roles, Groups []Identity }
+func noPolicy(arn string) error { return noSuchEntity("Policy %s was not found.", arn) }
 
 // Attaches reports whether the managed policy is attached to i. Attaches and Limits are the arguments of
 // Account.PolicyUse.
@@ -113,32 +93,34 @@ func Attaches(i Identity, arn string) bool { return slices.Contains(i.Attached, 
 // Limits reports whether the policy is the permissions boundary of i.
 func Limits(i Identity, arn string) bool { return i.Boundary == arn }
 
-// PolicyUse returns the identities for which uses returns true, ordered by name. uses is Attaches or Limits.
-func (a *Account) PolicyUse(arn string, uses func(i Identity, arn string) bool) (PolicyUse, error) {
+// PolicyUse returns the identities for which uses returns true, ordered by kind and name. uses is Attaches or Limits.
+func (a *Account) PolicyUse(arn string, uses func(i Identity, arn string) bool) ([]Entity, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	use := PolicyUse{}
-	if !a.awsManaged(arn) {
-		if _, err := a.policy(arn); err != nil {
-			return use, err
-		}
+	if _, err := a.policy(arn); err != nil && !a.awsManaged(arn) {
+		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.users)) {
-		if u := a.users[name]; uses(u.Identity, arn) {
-			use.Users = append(use.Users, u.Identity.clone())
+	var out []Entity
+	a.each(func(kind Kind, i *Identity) {
+		if uses(*i, arn) {
+			out = append(out, Entity{i.clone(), kind})
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.roles)) {
-		if r := a.roles[name]; uses(r.Identity, arn) {
-			use.Roles = append(use.Roles, r.Identity.clone())
+	})
+	slices.SortFunc(out, func(x, y Entity) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(fold(x.Name), fold(y.Name)))
+	})
+	return out, nil
+}
+
+// count returns the number of identities that use a policy. The caller holds the lock.
+func (a *Account) count(arn string, uses func(i Identity, arn string) bool) int {
+	n := 0
+	a.each(func(_ Kind, i *Identity) {
+		if uses(*i, arn) {
+			n++
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.groups)) {
-		if g := a.groups[name]; uses(g.Identity, arn) {
-			use.Groups = append(use.Groups, g.Identity.clone())
-		}
-	}
-	return use, nil
+	})
+	return n
 }
 
 // ListedPolicy is a managed policy, with the number of its attachments and the number of identities that have it as
@@ -156,7 +138,7 @@ func (a *Account) AWSPolicies() []ListedPolicy {
 	var out []ListedPolicy
 	for _, name := range slices.Sorted(maps.Keys(awsPolicies())) {
 		p := a.awsPolicy(name)
-		out = append(out, ListedPolicy{p, a.attachments(p.ARN), a.bounds(p.ARN)})
+		out = append(out, ListedPolicy{p, a.count(p.ARN, Attaches), a.count(p.ARN, Limits)})
 	}
 	return out
 }
@@ -177,30 +159,18 @@ func (a *Account) Policies(prefix string) []ListedPolicy {
 	var out []ListedPolicy
 	for _, arn := range slices.Sorted(maps.Keys(a.policies)) {
 		if p := a.policies[arn]; strings.HasPrefix(p.Path, prefix) {
-			out = append(out, ListedPolicy{p.clone(), a.attachments(arn), a.bounds(arn)})
+			out = append(out, ListedPolicy{p.clone(), a.count(arn, Attaches), a.count(arn, Limits)})
 		}
 	}
 	slices.SortFunc(out, func(x, y ListedPolicy) int { return strings.Compare(x.Name, y.Name) })
 	return out
 }
 
-func (a *Account) changePolicy(arn string, change func(*Policy) error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p, err := a.policy(arn)
-	if err != nil {
-		return err
-	}
-	next := p.clone()
-	if err := change(&next); err != nil {
-		return err
-	}
-	next.Updated = a.Now().UTC()
-	if err := a.save(tablePolicies, arn, &next); err != nil {
-		return err
-	}
-	a.policies[arn] = &next
-	return nil
+func (a *Account) changePolicy(arn string, do func(*Policy) error) error {
+	return change(a, tablePolicies, a.policies, arn, noPolicy(arn), func(p *Policy) error {
+		p.Updated = a.Now().UTC()
+		return do(p)
+	})
 }
 
 // AddVersion adds a version of a managed policy. If makeDefault is true, the version becomes the default version.
@@ -292,38 +262,19 @@ func (a *Account) DeletePolicy(arn string) error {
 	switch {
 	case err != nil:
 		return err
-	case a.attachments(arn) > 0 || a.bounds(arn) > 0:
+	case a.count(arn, Attaches) > 0 || a.count(arn, Limits) > 0:
 		return deleteConflict("Cannot delete a policy attached to entities.")
 	case len(p.Versions) > 1:
 		return deleteConflict("This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.")
 	}
-	if err := a.forget(tablePolicies, arn); err != nil {
-		return err
-	}
-	delete(a.policies, arn)
-	return nil
+	return remove(a, tablePolicies, a.policies, arn)
 }
 
 // Bounds returns the number of users and roles that have a managed policy as their permissions boundary.
 func (a *Account) Bounds(arn string) int {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	return a.bounds(arn)
-}
-
-func (a *Account) bounds(arn string) int {
-	n := 0
-	for _, u := range a.users {
-		if u.Boundary == arn {
-			n++
-		}
-	}
-	for _, r := range a.roles {
-		if r.Boundary == arn {
-			n++
-		}
-	}
-	return n
+	return a.count(arn, Limits)
 }
 
 // PrincipalExists implements iampolicy.Accounts for bucket and trust policies.

@@ -9,6 +9,7 @@ package iam
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -198,31 +199,20 @@ func New(o Options) (*Account, error) {
 		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{}, guests: map[string]*Guest{},
 	}
 	a.users[RootUser] = &User{Identity: Identity{Name: RootUser, ID: a.ID}}
-	err := load(a.Journal, tableUsers, func(u *User) {
-		a.users[fold(u.Name)] = u
-		for _, k := range u.Keys {
-			a.keys[k.ID] = fold(u.Name)
-		}
-	})
-	if err == nil {
-		err = load(a.Journal, tableRoles, func(r *Role) { a.roles[fold(r.Name)] = r })
-	}
-	if err == nil {
-		err = load(a.Journal, tableGroups, func(g *Group) { a.groups[fold(g.Name)] = g })
-	}
-	if err == nil {
-		err = load(a.Journal, tablePolicies, func(p *Policy) { a.policies[p.ARN] = p })
-	}
-	if err == nil {
-		err = load(a.Journal, tableProviders, func(p *Provider) { a.providers[p.ARN] = p })
-	}
-	if err == nil {
-		err = load(a.Journal, tableSessions, func(s *Session) { a.sessions[s.KeyID] = s })
-	}
-	if err == nil {
-		err = load(a.Journal, tableGuests, func(g *Guest) { a.guests[g.KeyID] = g })
-	}
-	return a, err
+	return a, errors.Join(
+		load(a.Journal, tableUsers, func(u *User) {
+			a.users[fold(u.Name)] = u
+			for _, k := range u.Keys {
+				a.keys[k.ID] = fold(u.Name)
+			}
+		}),
+		load(a.Journal, tableRoles, func(r *Role) { a.roles[fold(r.Name)] = r }),
+		load(a.Journal, tableGroups, func(g *Group) { a.groups[fold(g.Name)] = g }),
+		load(a.Journal, tablePolicies, func(p *Policy) { a.policies[p.ARN] = p }),
+		load(a.Journal, tableProviders, func(p *Provider) { a.providers[p.ARN] = p }),
+		load(a.Journal, tableSessions, func(s *Session) { a.sessions[s.KeyID] = s }),
+		load(a.Journal, tableGuests, func(g *Guest) { a.guests[g.KeyID] = g }),
+	)
 }
 
 func load[T any](j journal.Journal, table string, add func(*T)) error {

@@ -83,11 +83,7 @@ func (a *Account) DeleteProvider(arn string) error {
 	if a.providers[arn] == nil {
 		return missingProvider(arn)
 	}
-	if err := a.forget(tableProviders, arn); err != nil {
-		return err
-	}
-	delete(a.providers, arn)
-	return nil
+	return remove(a, tableProviders, a.providers, arn)
 }
 
 // noSuchProvider and missingProvider are IAM's two different errors for a missing provider.
@@ -108,22 +104,8 @@ func (a *Account) ProviderTags(arn string) ([]Tag, error) {
 	return p.Tags, nil
 }
 
-func (a *Account) changeProvider(arn string, missing func(string) error, change func(*Provider) error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	p := a.providers[arn]
-	if p == nil {
-		return missing(arn)
-	}
-	next := p.clone()
-	if err := change(&next); err != nil {
-		return err
-	}
-	if err := a.save(tableProviders, arn, &next); err != nil {
-		return err
-	}
-	a.providers[arn] = &next
-	return nil
+func (a *Account) changeProvider(arn string, missing func(string) error, do func(*Provider) error) error {
+	return change(a, tableProviders, a.providers, arn, missing(arn), do)
 }
 
 // AddClientID adds an audience. It does nothing if the provider already has the audience.

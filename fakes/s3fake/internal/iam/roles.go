@@ -96,12 +96,7 @@ func (a *Account) Role(name string) (Role, error) {
 	return r.clone(), nil
 }
 
-func (a *Account) role(name string) (*Role, error) {
-	if r := a.roles[fold(name)]; r != nil {
-		return r, nil
-	}
-	return nil, noSuchEntity("The role with name %s cannot be found.", name)
-}
+func (a *Account) role(name string) (*Role, error) { return named(a.roles, KindRole, name) }
 
 // RoleByARN returns a role by ARN; ok is false if there is none.
 func (a *Account) RoleByARN(arn string) (r Role, ok bool) {
@@ -119,32 +114,11 @@ func (a *Account) RoleByARN(arn string) (r Role, ok bool) {
 func (a *Account) Roles(prefix string) []Role {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	var out []Role
-	for _, r := range a.roles {
-		if strings.HasPrefix(r.Path, prefix) {
-			out = append(out, r.clone())
-		}
-	}
-	slices.SortFunc(out, func(x, y Role) int { return strings.Compare(x.Name, y.Name) })
-	return out
+	return selected(a.roles, func(r *Role) bool { return strings.HasPrefix(r.Path, prefix) })
 }
 
-func (a *Account) changeRole(name string, change func(*Role) error) (Role, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r, err := a.role(name)
-	if err != nil {
-		return Role{}, err
-	}
-	next := r.clone()
-	if err := change(&next); err != nil {
-		return Role{}, err
-	}
-	if err := a.save(tableRoles, fold(name), &next); err != nil {
-		return Role{}, err
-	}
-	a.roles[fold(name)] = &next
-	return next.clone(), nil
+func (a *Account) changeRole(name string, do func(*Role) error) error {
+	return change(a, tableRoles, a.roles, fold(name), noSuch(KindRole, name), do)
 }
 
 // SetTrust replaces a role's trust policy.
@@ -153,15 +127,14 @@ func (a *Account) SetTrust(name, document string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.changeRole(name, func(r *Role) error {
+	return a.changeRole(name, func(r *Role) error {
 		r.Trust, r.Principals = document, pins
 		return nil
 	})
-	return err
 }
 
 // UpdateRole changes the description and the session limit. A nil value leaves the field unchanged.
-func (a *Account) UpdateRole(name string, description *string, maxSession *int) (Role, error) {
+func (a *Account) UpdateRole(name string, description *string, maxSession *int) error {
 	return a.changeRole(name, func(r *Role) error {
 		if description != nil {
 			r.Description = *description
@@ -178,19 +151,13 @@ func (a *Account) DeleteRole(name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r, err := a.role(name)
-	switch {
-	case err != nil:
-		return err
-	case len(r.Inline) > 0:
-		return deleteConflict("Cannot delete entity, must delete policies first.")
-	case len(r.Attached) > 0:
-		return deleteConflict("Cannot delete entity, must detach all policies first.")
-	}
-	if err := a.forget(tableRoles, fold(name)); err != nil {
+	if err != nil {
 		return err
 	}
-	delete(a.roles, fold(name))
-	return nil
+	if err := r.withoutPolicies(); err != nil {
+		return err
+	}
+	return remove(a, tableRoles, a.roles, fold(name))
 }
 
 // NewSession describes temporary credentials to issue.

@@ -68,44 +68,17 @@ func (a *Account) User(name string) (User, error) {
 	return u.clone(), nil
 }
 
-func (a *Account) user(name string) (*User, error) {
-	if u := a.users[fold(name)]; u != nil {
-		return u, nil
-	}
-	return nil, noSuchEntity("The user with name %s cannot be found.", name)
-}
+func (a *Account) user(name string) (*User, error) { return named(a.users, KindUser, name) }
 
 // Users returns the users below a path prefix, ordered by name.
 func (a *Account) Users(prefix string) []User {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	var out []User
-	for _, u := range a.users {
-		if strings.HasPrefix(u.Path, prefix) {
-			out = append(out, u.clone())
-		}
-	}
-	slices.SortFunc(out, func(x, y User) int { return strings.Compare(x.Name, y.Name) })
-	return out
+	return selected(a.users, func(u *User) bool { return strings.HasPrefix(u.Path, prefix) })
 }
 
-// changeUser applies change to a copy of the user and keeps it if it is saved.
-func (a *Account) changeUser(name string, change func(*User) error) (User, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	u, err := a.user(name)
-	if err != nil {
-		return User{}, err
-	}
-	next := u.clone()
-	if err := change(&next); err != nil {
-		return User{}, err
-	}
-	if err := a.save(tableUsers, fold(name), &next); err != nil {
-		return User{}, err
-	}
-	a.users[fold(name)] = &next
-	return next.clone(), nil
+func (a *Account) changeUser(name string, do func(*User) error) error {
+	return change(a, tableUsers, a.users, fold(name), noSuch(KindUser, name), do)
 }
 
 // RenameUser changes the name or path of a user; "" leaves the value unchanged.
@@ -117,28 +90,16 @@ func (a *Account) RenameUser(name, newName, newPath string) error {
 		return err
 	}
 	next := u.clone()
-	if newPath != "" {
-		next.Path = newPath
-	}
-	if newName != "" {
-		if other := a.users[fold(newName)]; other != nil && other != u {
-			return exists("User with name %s already exists.", newName)
-		}
-		next.Name = newName
+	next.rename(newName, newPath)
+	if other := a.users[fold(next.Name)]; other != nil && other != u {
+		return exists("User with name %s already exists.", newName)
 	}
 	for i := range next.Keys {
 		next.Keys[i].User = next.Name
 	}
-	if fold(next.Name) != fold(name) {
-		if err := a.forget(tableUsers, fold(name)); err != nil {
-			return err
-		}
-	}
-	if err := a.save(tableUsers, fold(next.Name), &next); err != nil {
+	if err := move(a, tableUsers, a.users, name, next.Name, &next); err != nil {
 		return err
 	}
-	delete(a.users, fold(name))
-	a.users[fold(next.Name)] = &next
 	for _, k := range next.Keys {
 		a.keys[k.ID] = fold(next.Name)
 	}
@@ -155,24 +116,20 @@ func (a *Account) DeleteUser(name string) error {
 		return err
 	case len(u.Keys) > 0:
 		return deleteConflict("Cannot delete entity, must delete access keys first.")
-	case len(u.Inline) > 0:
-		return deleteConflict("Cannot delete entity, must delete policies first.")
-	case len(u.Attached) > 0:
-		return deleteConflict("Cannot delete entity, must detach all policies first.")
-	case len(u.Groups) > 0:
-		return deleteConflict("Cannot delete entity, must remove users from group first.")
 	}
-	if err := a.forget(tableUsers, fold(name)); err != nil {
+	if err := u.withoutPolicies(); err != nil {
 		return err
 	}
-	delete(a.users, fold(name))
-	return nil
+	if len(u.Groups) > 0 {
+		return deleteConflict("Cannot delete entity, must remove users from group first.")
+	}
+	return remove(a, tableUsers, a.users, fold(name))
 }
 
 // CreateKey creates an access key. No other method returns its secret.
 func (a *Account) CreateKey(user string) (AccessKey, error) {
 	var key AccessKey
-	_, err := a.changeUser(user, func(u *User) error {
+	err := a.changeUser(user, func(u *User) error {
 		limit := MaxKeysPerUser
 		if u.Name == RootUser {
 			limit-- // its first key is the account's
@@ -191,7 +148,7 @@ func (a *Account) CreateKey(user string) (AccessKey, error) {
 // ImportKey gives a user an access key with the given ID and secret. AWS does not support this; it is for tests of
 // software with fixed credentials.
 func (a *Account) ImportKey(user, id, secret string) error {
-	_, err := a.changeUser(user, func(u *User) error {
+	return a.changeUser(user, func(u *User) error {
 		if a.keys[id] != "" || id == a.RootKey {
 			return exists("Access key %s already exists.", id)
 		}
@@ -199,7 +156,6 @@ func (a *Account) ImportKey(user, id, secret string) error {
 		a.keys[id] = fold(u.Name)
 		return nil
 	})
-	return err
 }
 
 // FirstKey returns the access key of the root user with which the server was started.
@@ -213,7 +169,7 @@ func (u *User) key(id string) int {
 
 // SetKeyStatus sets the status of an access key, Active or Inactive.
 func (a *Account) SetKeyStatus(user, id, status string) error {
-	_, err := a.changeUser(user, func(u *User) error {
+	return a.changeUser(user, func(u *User) error {
 		i := u.key(id)
 		if i < 0 {
 			return noSuchEntity("The Access Key with id %s cannot be found", id)
@@ -221,12 +177,11 @@ func (a *Account) SetKeyStatus(user, id, status string) error {
 		u.Keys[i].Status = status
 		return nil
 	})
-	return err
 }
 
 // DeleteKey removes a key.
 func (a *Account) DeleteKey(user, id string) error {
-	_, err := a.changeUser(user, func(u *User) error {
+	return a.changeUser(user, func(u *User) error {
 		i := u.key(id)
 		if i < 0 {
 			return noSuchEntity("The Access Key with id %s cannot be found", id)
@@ -235,7 +190,6 @@ func (a *Account) DeleteKey(user, id string) error {
 		delete(a.keys, id)
 		return nil
 	})
-	return err
 }
 
 // Key returns an access key by ID.

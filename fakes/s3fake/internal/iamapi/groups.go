@@ -3,36 +3,24 @@
 package iamapi
 
 import (
-	"cmp"
-
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
 func groupOperations() map[string]operation {
 	return map[string]operation{
-		"CreateGroup":         {resource: newGroupARN, run: createGroup},
-		"GetGroup":            {resource: groupARN, run: about(iam.KindGroup, getGroup)},
-		"ListGroups":          {resource: prefixARN("group"), run: listGroups},
-		"ListGroupsForUser":   {resource: userARN, run: about(iam.KindUser, listGroupsForUser)},
-		"UpdateGroup":         {resource: groupARN, run: about(iam.KindGroup, updateGroup)},
-		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, deleteGroup)},
-		"AddUserToGroup":      {resource: groupARN, run: withMember((*iam.Account).AddToGroup)},
-		"RemoveUserFromGroup": {resource: groupARN, run: withMember((*iam.Account).RemoveFromGroup)},
+		"CreateGroup":         {resource: newARN("group", "GroupName"), run: createGroup, parameters: accept.Names("GroupName", "Path")},
+		"GetGroup":            {resource: groupARN, run: about(iam.KindGroup, getGroup), parameters: pageParameters.With("GroupName")},
+		"ListGroups":          {resource: prefixARN("group"), run: listGroups, parameters: pageParameters.With("PathPrefix")},
+		"ListGroupsForUser":   {resource: userARN, run: about(iam.KindUser, listGroupsForUser), parameters: pageParameters.With("UserName")},
+		"UpdateGroup":         {resource: groupARN, run: about(iam.KindGroup, updateGroup), parameters: accept.Names("GroupName", "NewGroupName", "NewPath")},
+		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, deleteGroup), parameters: accept.Names("GroupName")},
+		"AddUserToGroup":      {resource: groupARN, run: withMember((*iam.Account).AddToGroup), parameters: accept.Names("GroupName", "UserName")},
+		"RemoveUserFromGroup": {resource: groupARN, run: withMember((*iam.Account).RemoveFromGroup), parameters: accept.Names("GroupName", "UserName")},
 	}
 }
 
-func groupARN(c *call) string {
-	name := c.Form.Get("GroupName")
-	if g, err := c.account.Identity(iam.KindGroup, name); err == nil {
-		return c.account.ARN("group", g.Path, g.Name)
-	}
-	return c.account.ARN("group", "/", name)
-}
-
-func newGroupARN(c *call) string {
-	path := cmp.Or(c.Form.Get("Path"), "/")
-	return c.account.ARN("group", path, c.Form.Get("GroupName"))
-}
+func groupARN(c *call) string { return c.identityARN(iam.KindGroup, c.Form.Get("GroupName")) }
 
 type xmlGroup struct {
 	Path       string

@@ -3,26 +3,35 @@
 package iamapi
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
 func managedOperations() map[string]operation {
 	return map[string]operation{
-		"CreatePolicy":            {tagging: "iam:TagPolicy", resource: newPolicyARN, run: createPolicy},
-		"GetPolicy":               {resource: policyARN, run: onPolicy(getPolicy)},
-		"ListPolicies":            {run: listPolicies},
-		"DeletePolicy":            {resource: policyARN, run: onPolicy(deletePolicy)},
-		"CreatePolicyVersion":     {resource: policyARN, run: onPolicy(createPolicyVersion)},
-		"GetPolicyVersion":        {resource: policyARN, run: onPolicy(getPolicyVersion)},
-		"ListPolicyVersions":      {resource: policyARN, run: onPolicy(listPolicyVersions)},
-		"DeletePolicyVersion":     {resource: policyARN, run: withVersion((*iam.Account).DeleteVersion)},
-		"SetDefaultPolicyVersion": {resource: policyARN, run: withVersion((*iam.Account).SetDefault)},
-		"ListEntitiesForPolicy":   {resource: policyARN, run: onPolicy(listEntities)},
+		"CreatePolicy": {
+			tagging: "iam:TagPolicy", resource: newARN("policy", "PolicyName"), run: createPolicy,
+			parameters: tagParameters.With("Description", "Path", "PolicyDocument", "PolicyName"),
+		},
+		"GetPolicy":    {resource: policyARN, run: onPolicy(getPolicy), parameters: accept.Names("PolicyArn")},
+		"ListPolicies": {run: listPolicies, parameters: pageParameters.With("OnlyAttached", "PathPrefix", "PolicyUsageFilter", "Scope")},
+		"DeletePolicy": {resource: policyARN, run: onPolicy(deletePolicy), parameters: accept.Names("PolicyArn")},
+		"CreatePolicyVersion": {
+			resource: policyARN, run: onPolicy(createPolicyVersion),
+			parameters: accept.Names("PolicyArn", "PolicyDocument", "SetAsDefault"),
+		},
+		"GetPolicyVersion":        {resource: policyARN, run: onPolicy(getPolicyVersion), parameters: accept.Names("PolicyArn", "VersionId")},
+		"ListPolicyVersions":      {resource: policyARN, run: onPolicy(listPolicyVersions), parameters: pageParameters.With("PolicyArn")},
+		"DeletePolicyVersion":     {resource: policyARN, run: withVersion((*iam.Account).DeleteVersion), parameters: accept.Names("PolicyArn", "VersionId")},
+		"SetDefaultPolicyVersion": {resource: policyARN, run: withVersion((*iam.Account).SetDefault), parameters: accept.Names("PolicyArn", "VersionId")},
+		"ListEntitiesForPolicy": {
+			resource: policyARN, run: onPolicy(listEntities),
+			parameters: pageParameters.With("EntityFilter", "PathPrefix", "PolicyArn", "PolicyUsageFilter"),
+		},
 	}
 }
 
@@ -32,11 +41,6 @@ func onPolicy(do func(c *call, arn string) (any, error)) func(*call) (any, error
 }
 
 func policyARN(c *call) string { return c.Form.Get("PolicyArn") }
-
-func newPolicyARN(c *call) string {
-	path := cmp.Or(c.Form.Get("Path"), "/")
-	return c.account.ARN("policy", path, c.Form.Get("PolicyName"))
-}
 
 type xmlPolicy struct {
 	PolicyName       string
@@ -197,12 +201,9 @@ var policyUses = map[string]func(iam.Identity, string) bool{
 	"PermissionsBoundary": iam.Limits,
 }
 
-// entity is a user, group or role of a policy.
-type entity struct{ kind, name, id string }
-
 // entities returns the users, groups and roles of a policy. Groups come before roles and roles before users, so that
 // one marker works for all.
-func (c *call) entities(arn string) ([]entity, error) {
+func (c *call) entities(arn string) ([]iam.Entity, error) {
 	uses, ok := policyUses[c.Form.Get("PolicyUsageFilter")]
 	if !ok {
 		return nil, constraint("policyUsageFilter", "Member must satisfy enum value set: [PermissionsBoundary, PermissionsPolicy]")
@@ -215,19 +216,10 @@ func (c *call) entities(arn string) ([]entity, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []entity
 	filter := c.Form.Get("EntityFilter")
-	add := func(kind string, found []iam.Identity) {
-		for _, i := range found {
-			if (filter == "" || strings.EqualFold(filter, kind)) && strings.HasPrefix(i.Path, prefix) {
-				all = append(all, entity{kind, i.Name, i.ID})
-			}
-		}
-	}
-	add("group", use.Groups)
-	add("role", use.Roles)
-	add("user", use.Users)
-	return all, nil
+	return slices.DeleteFunc(use, func(e iam.Entity) bool {
+		return filter != "" && !strings.EqualFold(filter, string(e.Kind)) || !strings.HasPrefix(e.Path, prefix)
+	}), nil
 }
 
 func listEntities(c *call, arn string) (any, error) {
@@ -235,10 +227,7 @@ func listEntities(c *call, arn string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	some, p, err := paginate(c, all, func(e entity) string { return e.kind + "/" + e.name })
-	if err != nil {
-		return nil, err
-	}
+	some, p, err := paginate(c, all, func(e iam.Entity) string { return string(e.Kind) + "/" + e.Name })
 	type group struct{ GroupName, GroupId string }
 	type user struct{ UserName, UserId string }
 	type role struct{ RoleName, RoleId string }
@@ -249,14 +238,14 @@ func listEntities(c *call, arn string) (any, error) {
 		page
 	}{page: p}
 	for _, e := range some {
-		switch e.kind {
-		case "group":
-			out.Groups = append(out.Groups, group{e.name, e.id})
-		case "role":
-			out.Roles = append(out.Roles, role{e.name, e.id})
+		switch e.Kind {
+		case iam.KindGroup:
+			out.Groups = append(out.Groups, group{e.Name, e.ID})
+		case iam.KindRole:
+			out.Roles = append(out.Roles, role{e.Name, e.ID})
 		default:
-			out.Users = append(out.Users, user{e.name, e.id})
+			out.Users = append(out.Users, user{e.Name, e.ID})
 		}
 	}
-	return out, nil
+	return out, err
 }

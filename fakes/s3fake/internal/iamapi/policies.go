@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
@@ -16,10 +17,11 @@ func inlineOperations() map[string]operation {
 	table := map[string]operation{}
 	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole, iam.KindGroup} {
 		noun, arn := nounOf(kind)
-		table["Put"+noun+"Policy"] = operation{resource: arn, run: putInline(kind)}
-		table["Get"+noun+"Policy"] = operation{resource: arn, run: getInline(kind)}
-		table["Delete"+noun+"Policy"] = operation{resource: arn, run: deleteInline(kind)}
-		table["List"+noun+"Policies"] = operation{resource: arn, run: listInline(kind)}
+		one := accept.Names(noun+"Name", "PolicyName")
+		table["Put"+noun+"Policy"] = operation{resource: arn, run: putInline(kind), parameters: one.With("PolicyDocument")}
+		table["Get"+noun+"Policy"] = operation{resource: arn, run: getInline(kind), parameters: one}
+		table["Delete"+noun+"Policy"] = operation{resource: arn, run: deleteInline(kind), parameters: one}
+		table["List"+noun+"Policies"] = operation{resource: arn, run: listInline(kind), parameters: pageParameters.With(noun + "Name")}
 	}
 	return table
 }
@@ -127,13 +129,10 @@ func listInline(kind iam.Kind) func(*call) (any, error) {
 			return nil, err
 		}
 		names, p, err := paginate(c, slices.Sorted(maps.Keys(i.Inline)), func(s string) string { return s })
-		if err != nil {
-			return nil, err
-		}
 		return struct {
 			PolicyNames []string `xml:"PolicyNames>member"`
 			page
-		}{names, p}, nil
+		}{names, p}, err
 	})
 }
 
@@ -142,27 +141,28 @@ func attachOperations() map[string]operation {
 	table := map[string]operation{}
 	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole, iam.KindGroup} {
 		noun, arn := nounOf(kind)
-		table["Attach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, "PolicyArn", (*iam.Account).Attach)}
-		table["Detach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, "PolicyArn", (*iam.Account).Detach)}
-		table["ListAttached"+noun+"Policies"] = operation{resource: arn, run: listAttached(kind)}
+		table["Attach"+noun+"Policy"] = withPolicy(kind, "PolicyArn", (*iam.Account).Attach)
+		table["Detach"+noun+"Policy"] = withPolicy(kind, "PolicyArn", (*iam.Account).Detach)
+		table["ListAttached"+noun+"Policies"] = operation{resource: arn, run: listAttached(kind), parameters: pageParameters.With("PathPrefix", noun+"Name")}
 		if kind == iam.KindGroup {
 			continue
 		}
-		table["Put"+noun+"PermissionsBoundary"] = operation{resource: arn, run: withPolicy(kind, "PermissionsBoundary", (*iam.Account).SetBoundary)}
-		table["Delete"+noun+"PermissionsBoundary"] = operation{resource: arn, run: deleteBoundary(kind)}
+		table["Put"+noun+"PermissionsBoundary"] = withPolicy(kind, "PermissionsBoundary", (*iam.Account).SetBoundary)
+		table["Delete"+noun+"PermissionsBoundary"] = operation{resource: arn, run: deleteBoundary(kind), parameters: accept.Names(noun + "Name")}
 	}
 	return table
 }
 
 // withPolicy returns an operation on an identity and the policy whose ARN is in the parameter.
-func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind, string, string) error) func(*call) (any, error) {
-	return about(kind, func(c *call, name string) (any, error) {
-		arn, err := c.arn(parameter)
+func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind, string, string) error) operation {
+	noun, arn := nounOf(kind)
+	return operation{resource: arn, parameters: accept.Names(noun+"Name", parameter), run: about(kind, func(c *call, name string) (any, error) {
+		policy, err := c.arn(parameter)
 		if err != nil {
 			return nil, err
 		}
-		return empty{}, do(c.account, kind, name, arn)
-	})
+		return empty{}, do(c.account, kind, name, policy)
+	})}
 }
 
 type xmlAttached struct {

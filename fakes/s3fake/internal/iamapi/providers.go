@@ -9,19 +9,38 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
 func providerOperations() map[string]operation {
 	return map[string]operation{
-		"CreateOpenIDConnectProvider":             {tagging: "iam:TagOpenIDConnectProvider", run: createProvider},
-		"GetOpenIDConnectProvider":                {resource: providerARN, run: on((*call).providerARN, getProvider)},
-		"ListOpenIDConnectProviders":              {run: listProviders},
-		"DeleteOpenIDConnectProvider":             {resource: providerARN, run: on((*call).providerARN, deleteProvider)},
-		"AddClientIDToOpenIDConnectProvider":      {resource: providerARN, run: withClientID((*iam.Account).AddClientID)},
-		"RemoveClientIDFromOpenIDConnectProvider": {resource: providerARN, run: withClientID((*iam.Account).RemoveClientID)},
-		"UpdateOpenIDConnectProviderThumbprint":   {resource: providerARN, run: on((*call).providerARN, updateThumbprints)},
+		"CreateOpenIDConnectProvider": {
+			tagging: "iam:TagOpenIDConnectProvider", run: createProvider,
+			parameters: tagParameters.With("ClientIDList.member", "ThumbprintList.member", "Url"),
+		},
+		"GetOpenIDConnectProvider": {
+			resource: providerARN, run: on((*call).providerARN, getProvider),
+			parameters: accept.Names("OpenIDConnectProviderArn"),
+		},
+		"ListOpenIDConnectProviders": {run: listProviders},
+		"DeleteOpenIDConnectProvider": {
+			resource: providerARN, run: on((*call).providerARN, deleteProvider),
+			parameters: accept.Names("OpenIDConnectProviderArn"),
+		},
+		"AddClientIDToOpenIDConnectProvider": {
+			resource: providerARN, run: withClientID((*iam.Account).AddClientID),
+			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
+		},
+		"RemoveClientIDFromOpenIDConnectProvider": {
+			resource: providerARN, run: withClientID((*iam.Account).RemoveClientID),
+			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
+		},
+		"UpdateOpenIDConnectProviderThumbprint": {
+			resource: providerARN, run: on((*call).providerARN, updateThumbprints),
+			parameters: accept.Names("OpenIDConnectProviderArn", "ThumbprintList.member"),
+		},
 	}
 }
 

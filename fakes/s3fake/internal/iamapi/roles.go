@@ -3,35 +3,27 @@
 package iamapi
 
 import (
-	"cmp"
 	"strconv"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
 func roleOperations() map[string]operation {
 	return map[string]operation{
-		"CreateRole":             {tagging: "iam:TagRole", resource: newRoleARN, run: createRole},
-		"GetRole":                {resource: roleARN, run: on((*call).roleName, getRole)},
-		"ListRoles":              {resource: prefixARN("role"), run: listRoles},
-		"UpdateRole":             {resource: roleARN, run: about(iam.KindRole, updateRole)},
-		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, deleteRole)},
-		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, updateTrust)},
+		"CreateRole": {
+			tagging: "iam:TagRole", resource: newARN("role", "RoleName"), run: createRole,
+			parameters: tagParameters.With("AssumeRolePolicyDocument", "Description", "MaxSessionDuration", "Path", "PermissionsBoundary", "RoleName"),
+		},
+		"GetRole":                {resource: roleARN, run: on((*call).roleName, getRole), parameters: accept.Names("RoleName")},
+		"ListRoles":              {resource: prefixARN("role"), run: listRoles, parameters: pageParameters.With("PathPrefix")},
+		"UpdateRole":             {resource: roleARN, run: about(iam.KindRole, updateRole), parameters: accept.Names("Description", "MaxSessionDuration", "RoleName")},
+		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, deleteRole), parameters: accept.Names("RoleName")},
+		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, updateTrust), parameters: accept.Names("PolicyDocument", "RoleName")},
 	}
 }
 
-func roleARN(c *call) string {
-	name := c.Form.Get("RoleName")
-	if r, err := c.account.Role(name); err == nil {
-		return c.account.RoleARN(&r)
-	}
-	return c.account.ARN("role", "/", name)
-}
-
-func newRoleARN(c *call) string {
-	path := cmp.Or(c.Form.Get("Path"), "/")
-	return c.account.ARN("role", path, c.Form.Get("RoleName"))
-}
+func roleARN(c *call) string { return c.identityARN(iam.KindRole, c.Form.Get("RoleName")) }
 
 type xmlRole struct {
 	Path        string
@@ -161,8 +153,7 @@ func updateRole(c *call, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.account.UpdateRole(name, description, seconds)
-	return struct{}{}, err
+	return struct{}{}, c.account.UpdateRole(name, description, seconds)
 }
 
 // roleName reads RoleName where IAM checks only its presence.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
@@ -31,7 +32,8 @@ func linkedOperations() map[string]operation {
 		resource: func(c *call) string {
 			return c.account.ARN("role", "/aws-service-role/"+c.Form.Get("AWSServiceName")+"/", "AWSServiceRole")
 		},
-		run: createLinkedRole,
+		run:        createLinkedRole,
+		parameters: accept.Names("AWSServiceName", "CustomSuffix", "Description"),
 	}}
 }
 

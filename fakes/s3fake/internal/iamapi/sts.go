@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -17,10 +18,16 @@ import (
 
 func stsOperations() map[string]operation {
 	return map[string]operation{
-		"GetCallerIdentity":         {service: "sts", allowed: true, run: getCallerIdentity},
-		"GetSessionToken":           {service: "sts", allowed: true, run: getSessionToken},
-		"AssumeRole":                {service: "sts", allowed: true, run: assumeRole},
-		"AssumeRoleWithWebIdentity": {service: "sts", open: true, run: assumeRoleWithWebIdentity},
+		"GetCallerIdentity": {service: "sts", allowed: true, run: getCallerIdentity},
+		"GetSessionToken":   {service: "sts", allowed: true, run: getSessionToken, parameters: accept.Names("DurationSeconds", "MinimumSessionTokenSize")},
+		"AssumeRole": {
+			service: "sts", allowed: true, run: assumeRole,
+			parameters: tagParameters.With("DurationSeconds", "ExternalId", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName"),
+		},
+		"AssumeRoleWithWebIdentity": {
+			service: "sts", open: true, run: assumeRoleWithWebIdentity,
+			parameters: accept.Names("DurationSeconds", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName", "WebIdentityToken"),
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ package iamapi
 import (
 	"net/http"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
@@ -13,11 +14,13 @@ var errMalformedInput = awserr.New(http.StatusBadRequest, "MalformedInput", "")
 
 // taggable is one kind of entity with tags.
 type taggable struct {
-	resource func(*call) string
-	id       func(*call) (string, error)
-	get      func(*iam.Account, string) ([]iam.Tag, error)
-	add      func(*iam.Account, string, []iam.Tag) error
-	remove   func(*iam.Account, string, []string) error
+	// parameter is the name of the parameter that id reads.
+	parameter string
+	resource  func(*call) string
+	id        func(*call) (string, error)
+	get       func(*iam.Account, string) ([]iam.Tag, error)
+	add       func(*iam.Account, string, []iam.Tag) error
+	remove    func(*iam.Account, string, []string) error
 	// read parses tags of this kind: keys may be case-sensitive or not.
 	read func(*call) ([]iam.Tag, error)
 }
@@ -25,9 +28,9 @@ type taggable struct {
 func tagOperations() map[string]operation {
 	table := map[string]operation{}
 	for noun, t := range taggables() {
-		table["Tag"+noun] = operation{resource: t.resource, run: on(t.id, t.tag)}
-		table["Untag"+noun] = operation{resource: t.resource, run: on(t.id, t.untag)}
-		table["List"+noun+"Tags"] = operation{resource: t.resource, run: on(t.id, t.list)}
+		table["Tag"+noun] = operation{resource: t.resource, run: on(t.id, t.tag), parameters: tagParameters.With(t.parameter)}
+		table["Untag"+noun] = operation{resource: t.resource, run: on(t.id, t.untag), parameters: accept.Names(t.parameter, "TagKeys.member")}
+		table["List"+noun+"Tags"] = operation{resource: t.resource, run: on(t.id, t.list), parameters: pageParameters.With(t.parameter)}
 	}
 	return table
 }
@@ -35,21 +38,21 @@ func tagOperations() map[string]operation {
 func taggables() map[string]taggable {
 	table := map[string]taggable{
 		"Policy": {
-			resource: policyARN, id: func(c *call) (string, error) { return c.arn("PolicyArn") },
+			parameter: "PolicyArn", resource: policyARN, id: func(c *call) (string, error) { return c.arn("PolicyArn") },
 			get: func(a *iam.Account, arn string) ([]iam.Tag, error) {
 				p, _, err := a.ManagedPolicy(arn)
 				return p.Tags, err
 			}, add: (*iam.Account).TagPolicy, remove: (*iam.Account).UntagPolicy, read: (*call).exactTags,
 		},
 		"OpenIDConnectProvider": {
-			resource: providerARN, id: (*call).providerARN,
+			parameter: "OpenIDConnectProviderArn", resource: providerARN, id: (*call).providerARN,
 			get: (*iam.Account).ProviderTags, add: (*iam.Account).TagProvider, remove: (*iam.Account).UntagProvider, read: (*call).exactTags,
 		},
 	}
 	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
 		noun, arn := nounOf(kind)
 		table[noun] = taggable{
-			resource: arn, id: func(c *call) (string, error) { return c.entity(kind) },
+			parameter: noun + "Name", resource: arn, id: func(c *call) (string, error) { return c.entity(kind) },
 			get: func(a *iam.Account, name string) ([]iam.Tag, error) {
 				i, err := a.Identity(kind, name)
 				return i.Tags, err
@@ -89,12 +92,9 @@ func (t taggable) list(c *call, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, p, err := paginate(c, sortedTags(tags), func(t iam.Tag) string { return t.Key })
-	if err != nil {
-		return nil, err
-	}
+	shown, p, err := listed(c, sortedTags(tags), func(t iam.Tag) string { return t.Key }, func(t iam.Tag) xmlTag { return xmlTag(t) })
 	return struct {
 		Tags []xmlTag `xml:"Tags>member"`
 		page
-	}{xmlTags(tags), p}, nil
+	}{shown, p}, err
 }

@@ -6,49 +6,57 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
 func userOperations() map[string]operation {
 	return map[string]operation{
-		"CreateUser": {tagging: "iam:TagUser", resource: newUserARN, run: createUser},
-		"GetUser":    {resource: userARN, run: getUser},
-		"ListUsers":  {resource: prefixARN("user"), run: listUsers},
-		"UpdateUser": {resource: userARN, run: about(iam.KindUser, updateUser)},
-		"DeleteUser": {resource: userARN, run: about(iam.KindUser, deleteUser)},
+		"CreateUser": {
+			tagging: "iam:TagUser", resource: newARN("user", "UserName"), run: createUser,
+			parameters: tagParameters.With("Path", "PermissionsBoundary", "UserName"),
+		},
+		"GetUser":    {resource: userARN, run: getUser, parameters: accept.Names("UserName")},
+		"ListUsers":  {resource: prefixARN("user"), run: listUsers, parameters: pageParameters.With("PathPrefix")},
+		"UpdateUser": {resource: userARN, run: about(iam.KindUser, updateUser), parameters: accept.Names("NewPath", "NewUserName", "UserName")},
+		"DeleteUser": {resource: userARN, run: about(iam.KindUser, deleteUser), parameters: accept.Names("UserName")},
 	}
 }
 
 func keyOperations() map[string]operation {
 	return map[string]operation{
-		"CreateAccessKey":      {resource: userARN, run: on((*call).userName, createAccessKey)},
-		"ListAccessKeys":       {resource: userARN, run: on((*call).userName, listAccessKeys)},
-		"UpdateAccessKey":      {resource: userARN, run: updateAccessKey},
-		"DeleteAccessKey":      {resource: userARN, run: deleteAccessKey},
-		"GetAccessKeyLastUsed": {resource: keyOwnerARN, run: on((*call).keyID, getAccessKeyLastUsed)},
+		"CreateAccessKey":      {resource: userARN, run: on((*call).userName, createAccessKey), parameters: accept.Names("UserName")},
+		"ListAccessKeys":       {resource: userARN, run: on((*call).userName, listAccessKeys), parameters: pageParameters.With("UserName")},
+		"UpdateAccessKey":      {resource: userARN, run: updateAccessKey, parameters: accept.Names("AccessKeyId", "Status", "UserName")},
+		"DeleteAccessKey":      {resource: userARN, run: deleteAccessKey, parameters: accept.Names("AccessKeyId", "UserName")},
+		"GetAccessKeyLastUsed": {resource: keyOwnerARN, run: on((*call).keyID, getAccessKeyLastUsed), parameters: accept.Names("AccessKeyId")},
 	}
 }
 
 // userARN is the ARN of UserName, or of the caller when it is left out.
 func userARN(c *call) string {
-	name := cmp.Or(c.Form.Get("UserName"), c.Principal.Name)
-	if u, err := c.account.User(name); err == nil {
-		return c.account.UserARN(&u)
-	}
-	return c.account.ARN("user", "/", name)
+	return c.identityARN(iam.KindUser, cmp.Or(c.Form.Get("UserName"), c.Principal.Name))
 }
 
-func newUserARN(c *call) string {
-	path := cmp.Or(c.Form.Get("Path"), "/")
-	return c.account.ARN("user", path, c.Form.Get("UserName"))
+// identityARN is the ARN of a user, role or group, which need not exist.
+func (c *call) identityARN(kind iam.Kind, name string) string {
+	path := "/"
+	if i, err := c.account.Identity(kind, name); err == nil {
+		path, name = i.Path, i.Name
+	}
+	return c.account.ARN(string(kind), path, name)
+}
+
+// newARN returns the ARN of the entity that the request creates. parameter contains its name.
+func newARN(kind, parameter string) func(*call) string {
+	return func(c *call) string {
+		return c.account.ARN(kind, cmp.Or(c.Form.Get("Path"), "/"), c.Form.Get(parameter))
+	}
 }
 
 func prefixARN(kind string) func(*call) string {
-	return func(c *call) string {
-		prefix := cmp.Or(c.Form.Get("PathPrefix"), "/")
-		return c.account.ARN(kind, prefix, "")
-	}
+	return func(c *call) string { return c.account.ARN(kind, cmp.Or(c.Form.Get("PathPrefix"), "/"), "") }
 }
 
 func keyOwnerARN(c *call) string {
@@ -56,11 +64,7 @@ func keyOwnerARN(c *call) string {
 	if err != nil {
 		return "*"
 	}
-	u, err := c.account.User(k.User)
-	if err != nil {
-		return "*"
-	}
-	return c.account.UserARN(&u)
+	return c.identityARN(iam.KindUser, k.User)
 }
 
 type xmlBoundary struct {
