@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
@@ -36,20 +37,18 @@ func (s *state) newEKS(r *http.Request) *eksExchange {
 	return x
 }
 
-func (x *eksExchange) describe() description {
-	d := description{operation: eksapi.Operation(x.r.Method, x.r.URL.Path), resource: x.r.URL.Path, accessKeyID: x.keyID}
-	d.operation = cmp.Or(d.operation, x.service+":"+x.r.Method)
-	if x.principal != nil {
-		d.principal = x.principal.ARN
-	}
-	return d
+// Describe implements exchange.
+func (x *eksExchange) Describe() calls.Description {
+	operation := cmp.Or(eksapi.Operation(x.r.Method, x.r.URL.Path), x.service+":"+x.r.Method)
+	return calls.Description{Operation: operation, Resource: x.r.URL.Path, Principal: x.caller()}
 }
 
-func (x *eksExchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+// Serve implements exchange.
+func (x *eksExchange) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	response, err := x.response()
 	if err != nil {
 		e := awserr.From(err)
-		x.fail(w, requestID, e)
+		x.Fail(w, requestID, e)
 		return e
 	}
 	writeJSON(w, http.StatusOK, response)
@@ -66,7 +65,8 @@ func (x *eksExchange) response() (any, error) {
 	return x.server.eks.Serve(eksapi.Request{Method: x.r.Method, Path: x.r.URL.Path, Query: x.form, Body: x.body, Principal: *x.principal, Context: x.conditions()})
 }
 
-func (x *eksExchange) fail(w http.ResponseWriter, _ string, e *awserr.Error) {
+// Fail implements exchange.
+func (x *eksExchange) Fail(w http.ResponseWriter, _ string, e *awserr.Error) {
 	switch {
 	case e.Is(iam.ErrInvalidClientToken):
 		e = awserr.New(http.StatusForbidden, "UnrecognizedClientException", e.Message)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
@@ -29,17 +30,20 @@ func newElsewhere(r *http.Request) (exchange, bool) {
 	return &elsewhere{service: service, r: r, json: json}, known
 }
 
-func (x *elsewhere) describe() description {
-	return description{operation: x.service + ":" + x.r.Method, resource: x.r.URL.Path}
+// Describe implements exchange.
+func (x *elsewhere) Describe() calls.Description {
+	return calls.Description{Operation: x.service + ":" + x.r.Method, Resource: x.r.URL.Path}
 }
 
-func (x *elsewhere) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+// Serve implements exchange.
+func (x *elsewhere) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	e := awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s is not supported by this fake.", x.service)
-	x.fail(w, requestID, e)
+	x.Fail(w, requestID, e)
 	return e
 }
 
-func (x *elsewhere) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+// Fail implements exchange.
+func (x *elsewhere) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	if x.json {
 		w.Header().Set("X-Amzn-Errortype", e.Code)
 		writeJSON(w, e.Status, map[string]string{"__type": e.Code, "message": e.Message})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/once"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
@@ -34,7 +35,6 @@ type query struct {
 	service   string
 	err       error
 	principal *iam.Principal
-	keyID     string
 }
 
 func (s *state) newQuery(r *http.Request) *query {
@@ -91,32 +91,40 @@ func readAll(r *http.Request) (raw []byte, hash string, err error) {
 	return raw, hex.EncodeToString(sum[:]), nil
 }
 
-func (q *query) describe() description {
-	d := description{operation: q.service + ":" + q.form.Get("Action"), accessKeyID: q.keyID}
+// Describe implements exchange.
+func (q *query) Describe() calls.Description {
+	d := calls.Description{Operation: q.service + ":" + q.form.Get("Action"), Principal: q.caller()}
 	for _, param := range []string{"UserName", "GroupName", "RoleName", "PolicyArn", "RoleArn", "PolicyName", "AccessKeyId", "OpenIDConnectProviderArn"} {
 		if v := q.form.Get(param); v != "" {
-			d.resource = v
+			d.Resource = v
 			break
 		}
-	}
-	if q.principal != nil {
-		d.principal = q.principal.ARN
 	}
 	return d
 }
 
-func (q *query) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+// caller is the ARN of the caller, or "" before it is authenticated.
+func (q *query) caller() string {
+	if q.principal == nil {
+		return ""
+	}
+	return q.principal.ARN
+}
+
+// Serve implements exchange.
+func (q *query) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	body, err := q.respond(requestID)
 	if err != nil {
 		e := awserr.From(err)
-		q.fail(w, requestID, e)
+		q.Fail(w, requestID, e)
 		return e
 	}
 	q.write(w, requestID, http.StatusOK, body)
 	return nil
 }
 
-func (q *query) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+// Fail implements exchange.
+func (q *query) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	q.write(w, requestID, e.Status, iamapi.ErrorXML(e, q.service, requestID))
 }
 
@@ -165,7 +173,7 @@ func (q *query) authenticate() error {
 	if err != nil {
 		return iam.ErrInvalidClientToken
 	}
-	q.principal, q.keyID = &p, signed.AccessKeyID
+	q.principal = &p
 	s.account.Used(signed.AccessKeyID, q.service, "us-east-1")
 	return nil
 }

@@ -20,16 +20,12 @@ import (
 
 // exchange is a call to any service whose operation has been determined.
 type exchange interface {
-	// describe describes the call with the information available so far.
-	describe() description
-	// serve writes the response and returns its error, or nil for success.
-	serve(w http.ResponseWriter, requestID string) *awserr.Error
-	// fail writes an injected error.
-	fail(w http.ResponseWriter, requestID string, e *awserr.Error)
-}
-
-type description struct {
-	operation, resource, principal, accessKeyID string
+	// Describe describes the call with the information available so far.
+	Describe() calls.Description
+	// Serve writes the response and returns its error, or nil for success.
+	Serve(w http.ResponseWriter, requestID string) *awserr.Error
+	// Fail writes an injected error.
+	Fail(w http.ResponseWriter, requestID string, e *awserr.Error)
 }
 
 // ServeHTTP implements http.Handler.
@@ -58,15 +54,9 @@ type handling struct {
 	requestID string
 }
 
-// Describe implements calls.Exchange.
-func (a handling) Describe() calls.Description {
-	d := a.describe()
-	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: cmp.Or(d.principal, d.accessKeyID)}
-}
-
 // Serve implements calls.Exchange.
 func (a handling) Serve(w http.ResponseWriter) string {
-	if e := a.serve(w, a.requestID); e != nil {
+	if e := a.exchange.Serve(w, a.requestID); e != nil {
 		return e.Code
 	}
 	return ""
@@ -74,7 +64,7 @@ func (a handling) Serve(w http.ResponseWriter) string {
 
 // Fail implements calls.Exchange.
 func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) {
-	a.fail(w, a.requestID, injected(rule))
+	a.exchange.Fail(w, a.requestID, injected(rule))
 }
 
 // injected returns the error of a rule.
@@ -123,7 +113,7 @@ func (s *state) exchange(r *http.Request) exchange {
 	if isQuery(r) {
 		return s.newQuery(r)
 	}
-	return &s3Exchange{server: s, r: r, p: s.s3.Prepare(r)}
+	return s.s3.Prepare(r)
 }
 
 // isQuery reports whether a request uses the Query protocol.
@@ -133,30 +123,6 @@ func isQuery(r *http.Request) bool {
 	}
 	form := strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
 	return (r.Method == http.MethodPost && form) || r.URL.Query().Has("Action")
-}
-
-// s3Exchange is a call to S3.
-type s3Exchange struct {
-	server *state
-	r      *http.Request
-	p      *s3api.Prepared
-}
-
-func (x *s3Exchange) describe() description {
-	c := x.p.Call()
-	d := description{operation: c.Operation, resource: c.Bucket, principal: c.Principal, accessKeyID: c.AccessKeyID}
-	if c.Key != "" {
-		d.resource += "/" + c.Key
-	}
-	return d
-}
-
-func (x *s3Exchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
-	return x.p.Serve(w, requestID)
-}
-
-func (x *s3Exchange) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
-	x.p.Fail(w, requestID, e)
 }
 
 func (s *state) userOf(accessKeyID string) string {

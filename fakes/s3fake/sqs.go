@@ -3,11 +3,13 @@
 package s3fake
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/sqsapi"
 )
 
@@ -40,23 +42,19 @@ func (s *state) newSQS(r *http.Request) *sqsExchange {
 	return x
 }
 
-func (x *sqsExchange) describe() description {
+// Describe implements exchange.
+func (x *sqsExchange) Describe() calls.Description {
 	in := x.call.Input
-	d := description{operation: "sqs:" + x.call.Action, accessKeyID: x.keyID, resource: in.QueueName}
-	if d.resource == "" {
-		d.resource = in.QueueURL[strings.LastIndexByte(in.QueueURL, '/')+1:]
-	}
-	if x.principal != nil {
-		d.principal = x.principal.ARN
-	}
-	return d
+	queue := cmp.Or(in.QueueName, in.QueueURL[strings.LastIndexByte(in.QueueURL, '/')+1:])
+	return calls.Description{Operation: "sqs:" + x.call.Action, Resource: queue, Principal: x.caller()}
 }
 
-func (x *sqsExchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+// Serve implements exchange.
+func (x *sqsExchange) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	body, kind, err := x.response(requestID)
 	if err != nil {
 		e := awserr.From(err)
-		x.fail(w, requestID, e)
+		x.Fail(w, requestID, e)
 		return e
 	}
 	w.Header().Set("X-Amzn-Requestid", requestID)
@@ -84,7 +82,8 @@ func (x *sqsExchange) response(requestID string) (body []byte, contentType strin
 	return x.call.Encode(result, requestID)
 }
 
-func (x *sqsExchange) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+// Fail implements exchange.
+func (x *sqsExchange) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	w.Header().Set("X-Amzn-Requestid", requestID)
 	x.call.WriteError(w, e, requestID)
 }

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -94,16 +95,6 @@ type request struct {
 	done bool
 }
 
-// Call describes a request for the record of calls.
-type Call struct {
-	Operation string
-	Bucket    string
-	Key       string
-	// Principal is the ARN of the caller, or "" if the caller is anonymous or not verified.
-	Principal   string
-	AccessKeyID string
-}
-
 // Prepare determines the operation of r. It does not verify anything.
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
@@ -122,16 +113,20 @@ type Prepared struct {
 	err error
 }
 
-// Call returns the description of the request as far as it is known.
-func (p *Prepared) Call() Call {
-	c := Call{Operation: p.q.op.name, Bucket: p.q.bucket, Key: p.q.key}
-	if p.q.principal != nil {
-		c.Principal = p.q.principal.ARN
+// Describe describes the request as far as it is known. The principal is the ARN or the access key ID of the caller, or ""
+// if the caller is anonymous or not verified.
+func (p *Prepared) Describe() calls.Description {
+	d := calls.Description{Operation: p.q.op.name, Resource: p.q.bucket}
+	if p.q.key != "" {
+		d.Resource += "/" + p.q.key
 	}
-	if p.q.signed != nil {
-		c.AccessKeyID = p.q.signed.AccessKeyID
+	switch {
+	case p.q.principal != nil:
+		d.Principal = p.q.principal.ARN
+	case p.q.signed != nil:
+		d.Principal = p.q.signed.AccessKeyID
 	}
-	return c
+	return d
 }
 
 // Serve handles the request and returns the error in the response, or nil if the request succeeded.
