@@ -3,7 +3,6 @@
 package s3api
 
 import (
-	"encoding/xml"
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -43,9 +42,8 @@ func (q *request) putABAC() error {
 
 // bucketTags adds the tags of a bucket that are for access control ("Using tags with S3 general purpose buckets").
 func (q *request) bucketTags(ctx iampolicy.Context) {
-	var body taggingBody
-	raw := q.state.Config[configTagging]
-	if q.state.Config[configABAC] == nil || raw == nil || xml.Unmarshal(raw, &body) != nil || body.TagSet == nil {
+	body := configOf[taggingBody](q.state, configTagging)
+	if q.state.Config[configABAC] == nil || body.TagSet == nil {
 		return
 	}
 	for _, t := range body.TagSet.Tag {

@@ -87,31 +87,20 @@ func (q *request) putObjectACL() error {
 	if err := q.blockACL(acl, "s3:PutObjectAcl", q.objectARN()); err != nil {
 		return err
 	}
-	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
-		v.ACL = acl
-		return q.marked(v)
-	})
-	if err != nil {
-		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
-			return q.marked(v)
-		}
-		return err
-	}
-	q.versionHeader(v)
-	return q.status(http.StatusOK)
+	_, err = q.update(func(v *store.Version) { v.ACL = acl })
+	return q.statusUnless(err, http.StatusOK)
 }
 
 // requestedACL reads the new ACL of PutBucketAcl or PutObjectAcl, which is given in one of three ways: a canned ACL,
 // headers with grants, or a document ("You cannot do both" in the API Reference).
 func (q *request) requestedACL(owner string) (*store.ACL, error) {
 	raw, err := q.readBody()
-	canned, grant := q.header("X-Amz-Acl"), q.grantHeader()
 	switch {
 	case err != nil:
 		return nil, err
-	case canned == "" && grant == "" && len(raw) == 0:
+	case len(raw) == 0 && !q.hasACL():
 		return nil, awserr.New(http.StatusBadRequest, "MissingSecurityHeader", "Your request was missing a required header").With("MissingHeaderName", "x-amz-acl")
-	case len(raw) > 0 && (canned != "" || grant != ""):
+	case len(raw) > 0 && q.hasACL():
 		return nil, awserr.New(http.StatusBadRequest, "UnexpectedContent", "This request does not support content")
 	case len(raw) > 0:
 		return q.parseACL(raw, owner)
@@ -122,12 +111,13 @@ func (q *request) requestedACL(owner string) (*store.ACL, error) {
 // headerACL is the ACL in the headers of a request; nil without any, and for the private ACL of the bucket's owner.
 func (q *request) headerACL(owner string) (*store.ACL, error) {
 	canned := q.header("X-Amz-Acl")
+	_, known := cannedACLs[canned]
 	switch {
-	case canned != "" && q.grantHeader() != "":
+	case canned != "" && q.hasGrants():
 		return nil, invalidRequest("Specifying both Canned ACLs and Header Grants is not allowed")
-	case canned != "" && !slices.Contains(cannedACLs, canned):
+	case canned != "" && !known:
 		return nil, invalidArgument("x-amz-acl", canned, "")
-	case q.grantHeader() != "":
+	case q.hasGrants():
 		grants, err := q.headerGrants()
 		return &store.ACL{Owner: owner, Grants: grants}, err
 	}
@@ -144,10 +134,10 @@ func (q *request) headerACL(owner string) (*store.ACL, error) {
 func (q *request) newObjectACL() (*store.ACL, error) {
 	canned := q.header("X-Amz-Acl")
 	owner := q.callerID()
-	if canned == ownersControl && q.ownership() == "BucketOwnerPreferred" {
+	if canned == ownersControl && ownershipOf(q.state) == "BucketOwnerPreferred" {
 		owner = q.Account.CanonicalID()
 	}
-	if canned == "" && q.grantHeader() == "" && (owner == q.Account.CanonicalID() || !aclsEnabled(q.state)) {
+	if !q.hasACL() && (owner == q.Account.CanonicalID() || !aclsEnabled(q.state)) {
 		return nil, nil
 	}
 	acl, err := q.headerACL(owner)
@@ -156,7 +146,7 @@ func (q *request) newObjectACL() (*store.ACL, error) {
 		return nil, err
 	case aclsEnabled(q.state):
 		return acl, q.blockACL(acl, "s3:PutObject", q.objectARN())
-	case q.grantHeader() == "" && slices.Contains([]string{"", "private", ownersControl}, canned):
+	case !q.hasGrants() && slices.Contains([]string{"", "private", ownersControl}, canned):
 		return nil, nil
 	}
 	return nil, errNoACL
@@ -169,7 +159,7 @@ func (q *request) newBucketACL(b *store.Bucket, ownership string) error {
 	switch {
 	case err != nil:
 		return err
-	case q.grantHeader() == "" && (canned == "" || canned == "private"):
+	case !q.hasGrants() && (canned == "" || canned == "private"):
 		return nil
 	case ownership == "" || ownership == ownerEnforced:
 		return errBucketACL

@@ -286,7 +286,7 @@ func (q *request) checkAnonymous() error {
 	return nil
 }
 
-// findBucket loads the bucket that the request is about and checks x-amz-expected-bucket-owner.
+// findBucket loads the bucket that the request is about.
 func (q *request) findBucket() error {
 	if q.bucket == "" || q.op.creates {
 		return nil
@@ -301,9 +301,6 @@ func (q *request) findBucket() error {
 	q.state = b
 	if q.op.showsRegion {
 		q.w.Header().Set(bucketRegion, q.region())
-	}
-	if err := q.checkOwner(q.r.Header.Get("X-Amz-Expected-Bucket-Owner")); err != nil {
-		return err
 	}
 	if raw := b.Config[configPolicy]; raw != nil {
 		q.policy, err = q.policies.get(b.Name, raw, b.Principals)

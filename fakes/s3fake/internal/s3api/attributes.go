@@ -5,7 +5,6 @@ package s3api
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/xml"
 	"fmt"
 	"mime"
 	"net/http"
@@ -193,8 +192,6 @@ func plain(v string) bool {
 	return strings.IndexFunc(v, func(r rune) bool { return (r < ' ' && r != '\t') || r > '~' }) < 0
 }
 
-func knownClass(class string) bool { return slices.Contains(storageClasses, class) }
-
 func checkRedirect(v string) error {
 	if v == "" || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") {
 		return nil
@@ -234,9 +231,8 @@ func (q *request) encryptionHeaders() (store.Encryption, error) {
 }
 
 func (q *request) bucketEncryption() store.Encryption {
-	var body encryptionBody
-	raw := q.state.Config[configEncryption]
-	if raw == nil || xml.Unmarshal(raw, &body) != nil || len(body.Rule) == 0 || body.Rule[0].Default == nil {
+	body := configOf[encryptionBody](q.state, configEncryption)
+	if len(body.Rule) == 0 {
 		return store.Encryption{Algorithm: "AES256"}
 	}
 	r := body.Rule[0]

@@ -23,7 +23,7 @@ type createBody struct {
 
 func (q *request) createBucketPermissions() ([]permission, error) {
 	needs := []permission{{"s3:CreateBucket", q.bucketARN()}}
-	if q.header("X-Amz-Acl") != "" || q.grantHeader() != "" {
+	if q.hasACL() {
 		needs = append(needs, permission{"s3:PutBucketAcl", q.bucketARN()})
 	}
 	if q.header("X-Amz-Object-Ownership") != "" {
@@ -57,7 +57,7 @@ func (q *request) createBucket() error {
 		if err := checkTags(body.Tags.Tag, maxBucketTags); err != nil {
 			return err
 		}
-		b.Config[configTagging] = taggingDocument(body.Tags.Tag)
+		b.Config[configTagging] = taggingDocument(storeTags(body.Tags.Tag)).bytes()
 	}
 	if v := q.header("X-Amz-Bucket-Object-Lock-Enabled"); v != "" {
 		if b.ObjectLock, err = strconv.ParseBool(strings.ToLower(v)); err != nil {
@@ -137,7 +137,7 @@ func (q *request) getLocation() error {
 		location = europe
 	}
 	if location == classicRegion {
-		return q.raw("application/xml", []byte(xml.Header+`<LocationConstraint xmlns="`+namespace+`"/>`))
+		return q.raw(contentXML, []byte(xml.Header+`<LocationConstraint xmlns="`+namespace+`"/>`))
 	}
 	d := newDocument("LocationConstraint")
 	escape(&d.buf, location)

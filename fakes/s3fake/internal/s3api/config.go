@@ -3,9 +3,9 @@
 package s3api
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -35,16 +35,10 @@ var ownerships = []string{ownerEnforced, "BucketOwnerPreferred", "ObjectWriter"}
 
 // configOperations are the operations that put, get and delete a document of a bucket.
 func configOperations() map[string]*operation {
-	op := func(name, action string, run func(*request) error) *operation {
-		return &operation{name: name, permissions: bucketPermission(action), run: run}
-	}
-	stored := func(config string, missing error) func(*request) error {
-		return func(q *request) error { return q.getConfig(config, missing) }
-	}
 	removed := func(config string) func(*request) error {
 		return func(q *request) error { return q.deleteConfig(config) }
 	}
-	notFound := func(code, message string) error { return awserr.New(http.StatusNotFound, code, message) }
+	op, stored := bucketOperation, storedConfig
 	operations := map[string]*operation{
 		"GET bucket policy":       op("GetBucketPolicy", "s3:GetBucketPolicy", (*request).getPolicy),
 		"PUT bucket policy":       op("PutBucketPolicy", "s3:PutBucketPolicy", (*request).putPolicy),
@@ -93,16 +87,25 @@ func configOperations() map[string]*operation {
 	return operations
 }
 
+func bucketOperation(name, action string, run func(*request) error) *operation {
+	return &operation{name: name, permissions: bucketPermission(action), run: run}
+}
+
+func storedConfig(config string, missing *awserr.Error) func(*request) error {
+	return func(q *request) error { return q.getConfig(config, missing) }
+}
+
+func notFound(code, message string) *awserr.Error {
+	return awserr.New(http.StatusNotFound, code, message)
+}
+
 // getConfig responds with the stored document.
-func (q *request) getConfig(name string, missing error) error {
+func (q *request) getConfig(name string, missing *awserr.Error) error {
 	raw := q.state.Config[name]
 	if raw == nil {
-		if e, ok := errors.AsType[*awserr.Error](missing); ok {
-			return e.With("BucketName", q.bucket)
-		}
-		return missing
+		return missing.With("BucketName", q.bucket)
 	}
-	return q.raw("application/xml", raw)
+	return q.raw(contentXML, raw)
 }
 
 func (q *request) deleteConfig(name string) error {
@@ -123,18 +126,25 @@ func (q *request) setConfig(name string, raw []byte) error {
 
 // encodeXML writes v as a stored document with S3's namespace.
 func encodeXML(root string, v any) []byte {
-	body, err := xml.Marshal(v)
-	if err != nil {
-		return nil // v is one of the fixed document types of this package
+	b := bytes.NewBufferString(xml.Header)
+	start := xml.StartElement{Name: xml.Name{Local: root}, Attr: []xml.Attr{{Name: xml.Name{Local: "xmlns"}, Value: namespace}}}
+	_ = xml.NewEncoder(b).EncodeElement(v, start) // v is one of the fixed document types of this package
+	return b.Bytes()
+}
+
+// configOf reads a stored document of a bucket. Without one, the result is the zero value.
+func configOf[T any](b store.Bucket, name string) T {
+	var doc T
+	if raw := b.Config[name]; raw != nil {
+		_ = xml.Unmarshal(raw, &doc) // a document of this package
 	}
-	head := xml.Header + "<" + root + ` xmlns="` + namespace + `"`
-	return append([]byte(head), body[len(root)+1:]...)
+	return doc
 }
 
 func (q *request) getPolicy() error {
 	raw := q.state.Config[configPolicy]
 	if raw == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
+		return notFound("NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
 	}
 	return q.raw("application/json", []byte(q.Account.Shown(string(raw), q.state.Principals)))
 }
@@ -181,7 +191,7 @@ func (q *request) locksOut(policy *iampolicy.Document) bool {
 
 func (q *request) getPolicyStatus() error {
 	if q.policy == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
+		return notFound("NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
 	}
 	return q.send(newDocument("PolicyStatus").bool("IsPublic", q.policy.Public()))
 }
@@ -228,18 +238,11 @@ type accessBlock struct {
 }
 
 func (b accessBlock) document() []byte {
-	b.XMLName = xml.Name{}
 	return encodeXML("PublicAccessBlockConfiguration", b)
 }
 
 // accessBlockOf returns a bucket's public access block; none blocks nothing.
-func accessBlockOf(b store.Bucket) accessBlock {
-	var block accessBlock
-	if raw := b.Config[configAccessBlock]; raw != nil && xml.Unmarshal(raw, &block) != nil {
-		return accessBlock{RestrictPublicBuckets: true, BlockPublicPolicy: true}
-	}
-	return block
-}
+func accessBlockOf(b store.Bucket) accessBlock { return configOf[accessBlock](b, configAccessBlock) }
 
 func (q *request) putAccessBlock() error {
 	var body accessBlock
@@ -264,23 +267,23 @@ func ownershipDocument(ownership string) []byte {
 // ownerNone is stored when the ownership controls were deleted.
 const ownerNone = "none"
 
-func (q *request) ownership() string {
-	raw := q.state.Config[configOwnership]
-	var body ownershipBody
+func ownershipOf(b store.Bucket) string {
+	body := configOf[ownershipBody](b, configOwnership)
 	switch {
-	case raw == nil:
+	case b.Config[configOwnership] == nil:
 		return ownerEnforced
-	case string(raw) == ownerNone || xml.Unmarshal(raw, &body) != nil || len(body.Rule) == 0:
+	case len(body.Rule) == 0:
 		return ownerNone
 	}
 	return body.Rule[0].ObjectOwnership
 }
 
 func (q *request) getOwnership() error {
-	if q.ownership() == ownerNone {
-		return awserr.New(http.StatusNotFound, "OwnershipControlsNotFoundError", "The bucket ownership controls were not found").With("BucketName", q.bucket)
+	ownership := ownershipOf(q.state)
+	if ownership == ownerNone {
+		return notFound("OwnershipControlsNotFoundError", "The bucket ownership controls were not found").With("BucketName", q.bucket)
 	}
-	return q.raw("application/xml", ownershipDocument(q.ownership()))
+	return q.raw(contentXML, ownershipDocument(ownership))
 }
 
 func (q *request) deleteOwnership() error {

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 	if err := q.checkOwner(q.r.Header.Get("X-Amz-Source-Expected-Bucket-Owner")); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := from.findSource(); err != nil {
+	if err := from.findBucket(); err != nil {
 		return nil, nil, nil, from.wireError(err)
 	}
 	from.existingTags()
@@ -98,40 +97,25 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 	if err != nil {
 		return nil, nil, nil, from.wireError(from.hide(err))
 	}
-	if v.DeleteMarker {
-		release()
-		return nil, nil, nil, invalidRequest("The source of a copy request may not specifically refer to a delete marker by version id.")
-	}
-	if archived(v) {
-		release()
-		return nil, nil, nil, errInvalidState.With("StorageClass", v.StorageClass)
-	}
-	if err := errors.Join(from.unseal(v.Encryption, sourceKey), from.decrypt(v)); err != nil {
-		release()
-		return nil, nil, nil, err
-	}
-	err = from.readConditions(v, "X-Amz-Copy-Source-If-Match", "X-Amz-Copy-Source-If-None-Match", "X-Amz-Copy-Source-If-Modified-Since", "X-Amz-Copy-Source-If-Unmodified-Since")
-	if err != nil {
+	if err := from.checkSource(v); err != nil {
 		release()
 		return nil, nil, nil, err
 	}
 	return v, from, release, nil
 }
 
-// findSource is findBucket without the header of the destination.
-func (q *request) findSource() error {
-	r := *q.r
-	r.Header = http.Header{}
-	for name, values := range q.r.Header {
-		if name != "X-Amz-Expected-Bucket-Owner" {
-			r.Header[name] = values
-		}
+// checkSource checks whether the version can be copied.
+func (q *request) checkSource(v *store.Version) error {
+	switch {
+	case v.DeleteMarker:
+		return invalidRequest("The source of a copy request may not specifically refer to a delete marker by version id.")
+	case archived(v):
+		return errInvalidState.With("StorageClass", v.StorageClass)
 	}
-	full := q.r
-	q.r = &r
-	err := q.findBucket()
-	q.r = full
-	return err
+	if err := errors.Join(q.unseal(v.Encryption, sourceKey), q.decrypt(v)); err != nil {
+		return err
+	}
+	return q.readConditions(v, "X-Amz-Copy-Source-If-Match", "X-Amz-Copy-Source-If-None-Match", "X-Amz-Copy-Source-If-Modified-Since", "X-Amz-Copy-Source-If-Unmodified-Since")
 }
 
 func directive(v, name, message string) (replace bool, err error) {

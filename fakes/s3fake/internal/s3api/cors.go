@@ -44,7 +44,6 @@ func (q *request) putCORS() error {
 			return err
 		}
 	}
-	body.XMLName = xml.Name{}
 	return q.statusUnless(q.setConfig(configCORS, encodeXML("CORSConfiguration", body)), http.StatusOK)
 }
 
@@ -75,19 +74,9 @@ func (r corsRule) validate() error {
 
 const headerCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
 
-func (q *request) corsRules() []corsRule {
-	raw := q.state.Config[configCORS]
-	var body corsBody
-	if raw == nil || xml.Unmarshal(raw, &body) != nil {
-		return nil
-	}
-	return body.Rule
-}
-
 // matchCORS returns the rule for an origin, a method and the headers that the browser wants to send.
-func matchCORS(rules []corsRule, origin, method string, headers []string) *corsRule {
-	for i := range rules {
-		r := &rules[i]
+func (q *request) matchCORS(origin, method string, headers []string) *corsRule {
+	for _, r := range configOf[corsBody](q.state, configCORS).Rule {
 		matches := func(patterns []string, v string) bool {
 			return slices.ContainsFunc(patterns, func(p string) bool { return iampolicy.Match(strings.ToLower(p), strings.ToLower(v)) })
 		}
@@ -97,7 +86,7 @@ func matchCORS(rules []corsRule, origin, method string, headers []string) *corsR
 		if slices.ContainsFunc(headers, func(h string) bool { return !matches(r.AllowedHeaders, h) }) {
 			continue
 		}
-		return r
+		return &r
 	}
 	return nil
 }
@@ -108,7 +97,7 @@ func (q *request) allowOrigin() {
 	if origin == "" || q.state.Config[configCORS] == nil {
 		return
 	}
-	if r := matchCORS(q.corsRules(), origin, q.r.Method, nil); r != nil {
+	if r := q.matchCORS(origin, q.r.Method, nil); r != nil {
 		q.corsHeaders(r, origin)
 	}
 }
@@ -167,7 +156,7 @@ func (q *request) preflight() error {
 	if q.state.Config[configCORS] == nil {
 		return q.corsForbidden("CORSResponse: CORS is not enabled for this bucket.", method)
 	}
-	r := matchCORS(q.corsRules(), origin, method, headers)
+	r := q.matchCORS(origin, method, headers)
 	if r == nil {
 		return q.corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.", method)
 	}

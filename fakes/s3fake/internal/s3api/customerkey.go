@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/xml"
 	"net/http"
 	"slices"
 
@@ -105,12 +104,8 @@ func (q *request) seal() (store.Encryption, bool, error) {
 
 // blocksCustomerKeys reports whether the bucket's encryption blocks SSE-C.
 func (q *request) blocksCustomerKeys() bool {
-	var body encryptionBody
-	raw := q.state.Config[configEncryption]
-	if raw == nil || xml.Unmarshal(raw, &body) != nil || len(body.Rule) == 0 || body.Rule[0].Blocked == nil {
-		return false
-	}
-	return slices.Contains(body.Rule[0].Blocked.Type, "SSE-C")
+	body := configOf[encryptionBody](q.state, configEncryption)
+	return len(body.Rule) > 0 && body.Rule[0].Blocked != nil && slices.Contains(body.Rule[0].Blocked.Type, "SSE-C")
 }
 
 // digest is the salt and a digest of the key with it, in hexadecimal.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -14,10 +15,10 @@ import (
 var (
 	errAccessDenied     = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
 	errLocked           = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
-	errNoSuchBucket     = awserr.New(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
-	errNoSuchKey        = awserr.New(http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
-	errNoSuchVersion    = awserr.New(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist.")
-	errNoSuchUpload     = awserr.New(http.StatusNotFound, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.")
+	errNoSuchBucket     = notFound("NoSuchBucket", "The specified bucket does not exist")
+	errNoSuchKey        = notFound("NoSuchKey", "The specified key does not exist.")
+	errNoSuchVersion    = notFound("NoSuchVersion", "The specified version does not exist.")
+	errNoSuchUpload     = notFound("NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.")
 	errMethodNotAllowed = awserr.New(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource.")
 	errNotImplemented   = awserr.New(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented")
 	errMalformedXML     = awserr.New(http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
@@ -31,13 +32,13 @@ var (
 	errInvalidDigest    = awserr.New(http.StatusBadRequest, "InvalidDigest", "The Content-MD5 you specified was invalid.")
 	errNoLength         = awserr.New(http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header.")
 	errTooLarge         = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
-	errNoTags           = awserr.New(http.StatusNotFound, "NoSuchTagSet", "The TagSet does not exist")
+	errNoTags           = notFound("NoSuchTagSet", "The TagSet does not exist")
 	errNoACL            = awserr.New(http.StatusBadRequest, "AccessControlListNotSupported", "The bucket does not allow ACLs")
 	errMissingBody      = awserr.New(http.StatusBadRequest, "MissingRequestBodyError", "Request Body is empty")
 	errPayloadUsage     = invalidRequest("The value of x-amz-content-sha256 header is invalid.")
 	errChecksumRequired = invalidRequest("Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
-	errNoLock           = awserr.New(http.StatusNotFound, "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket")
-	errObjectNoLock     = awserr.New(http.StatusNotFound, "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration")
+	errNoLock           = notFound("ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket")
+	errObjectNoLock     = notFound("NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration")
 	errInvalidURI       = awserr.New(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
 	errDuplicateHeader  = awserr.New(http.StatusBadRequest, "DuplicateHeaderName", "Your request contains duplicate headers.")
 	errInvalidState     = awserr.New(http.StatusForbidden, "InvalidObjectState", "The operation is not valid for the object's storage class")
@@ -50,11 +51,7 @@ func invalidRequest(message string) *awserr.Error {
 
 // invalidArgument returns InvalidArgument with the argument's name and value. It omits an empty value.
 func invalidArgument(name, value, message string) *awserr.Error {
-	e := awserr.New(http.StatusBadRequest, "InvalidArgument", message).With("ArgumentName", name)
-	if value != "" {
-		e = e.With("ArgumentValue", value)
-	}
-	return e
+	return sigv4.InvalidArgument(name, value, message)
 }
 
 func invalidTag(message, key, value string) *awserr.Error {

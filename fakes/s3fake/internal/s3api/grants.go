@@ -3,7 +3,6 @@
 package s3api
 
 import (
-	"bytes"
 	"encoding/xml"
 	"net/http"
 	"regexp"
@@ -33,36 +32,40 @@ var (
 	errMalformedACL = awserr.New(http.StatusBadRequest, "MalformedACLError", errMalformedXML.Message)
 )
 
-// cannedACLs are the names of "Canned ACL" in the Amazon S3 User Guide.
-var cannedACLs = []string{
-	"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read", ownersControl, "log-delivery-write",
+// bucketOwner stands for the owner of the bucket in cannedACLs.
+const bucketOwner = "bucket owner"
+
+// cannedACLs are the grants of "Canned ACL" in the Amazon S3 User Guide, without that of the owner.
+var cannedACLs = map[string][]store.Grant{
+	"private":            nil,
+	"public-read":        {{URI: store.AllUsers, Permission: "READ"}},
+	"public-read-write":  {{URI: store.AllUsers, Permission: "READ"}, {URI: store.AllUsers, Permission: "WRITE"}},
+	"authenticated-read": {{URI: store.AuthenticatedUsers, Permission: "READ"}},
+	"aws-exec-read":      {{ID: servicesID, Permission: "READ"}},
+	"bucket-owner-read":  {{ID: bucketOwner, Permission: "READ"}},
+	ownersControl:        {{ID: bucketOwner, Permission: fullControl}},
+	"log-delivery-write": {{URI: logDelivery, Permission: "WRITE"}, {URI: logDelivery, Permission: "READ_ACP"}},
 }
 
-// cannedGrants returns the grants of a canned ACL.
-func cannedGrants(name, owner, bucketOwner string) []store.Grant {
+// cannedGrants returns the grants of a canned ACL. The bucket's owner needs none for its own object.
+func cannedGrants(name, owner, bucketOwnerID string) []store.Grant {
 	grants := []store.Grant{{ID: owner, Permission: fullControl}}
-	also := func(more ...store.Grant) []store.Grant { return append(grants, more...) }
-	switch {
-	case name == "public-read":
-		return also(store.Grant{URI: store.AllUsers, Permission: "READ"})
-	case name == "public-read-write":
-		return also(store.Grant{URI: store.AllUsers, Permission: "READ"}, store.Grant{URI: store.AllUsers, Permission: "WRITE"})
-	case name == "authenticated-read":
-		return also(store.Grant{URI: store.AuthenticatedUsers, Permission: "READ"})
-	case name == "aws-exec-read":
-		return also(store.Grant{ID: servicesID, Permission: "READ"})
-	case name == "log-delivery-write":
-		return also(store.Grant{URI: logDelivery, Permission: "WRITE"}, store.Grant{URI: logDelivery, Permission: "READ_ACP"})
-	case name == "bucket-owner-read" && owner != bucketOwner:
-		return also(store.Grant{ID: bucketOwner, Permission: "READ"})
-	case name == ownersControl && owner != bucketOwner:
-		return also(store.Grant{ID: bucketOwner, Permission: fullControl})
+	for _, g := range cannedACLs[name] {
+		if g.ID == bucketOwner {
+			g.ID = bucketOwnerID
+		}
+		if g.ID != owner {
+			grants = append(grants, g)
+		}
 	}
 	return grants
 }
 
+// grantHeader is a header with grants of a permission.
+type grantHeader struct{ header, permission string }
+
 // grantPermissions map the headers with grants to permissions.
-var grantPermissions = []struct{ header, permission string }{
+var grantPermissions = []grantHeader{
 	{"X-Amz-Grant-Full-Control", fullControl},
 	{"X-Amz-Grant-Read", "READ"},
 	{"X-Amz-Grant-Write", "WRITE"},
@@ -70,15 +73,13 @@ var grantPermissions = []struct{ header, permission string }{
 	{"X-Amz-Grant-Write-Acp", "WRITE_ACP"},
 }
 
-// grantHeader returns the first header with a grant, or "" if there is none.
-func (q *request) grantHeader() string {
-	for _, h := range grantPermissions {
-		if q.header(h.header) != "" {
-			return h.header
-		}
-	}
-	return ""
+// hasGrants reports whether a header contains grants.
+func (q *request) hasGrants() bool {
+	return slices.ContainsFunc(grantPermissions, func(h grantHeader) bool { return q.header(h.header) != "" })
 }
+
+// hasACL reports whether a header contains an ACL or grants.
+func (q *request) hasACL() bool { return q.header("X-Amz-Acl") != "" || q.hasGrants() }
 
 func (q *request) headerGrants() ([]store.Grant, error) {
 	var out []store.Grant
@@ -197,10 +198,7 @@ func (g xmlGrant) grant() (store.Grant, error) {
 }
 
 // aclsEnabled reports whether the bucket has ACLs: its owner is not enforced.
-func aclsEnabled(b store.Bucket) bool {
-	raw := b.Config[configOwnership]
-	return raw != nil && !bytes.Contains(raw, []byte(ownerEnforced))
-}
+func aclsEnabled(b store.Bucket) bool { return ownershipOf(b) != ownerEnforced }
 
 // ownerOf returns the canonical ID of the owner of a bucket or an object with an ACL.
 func (q *request) ownerOf(acl *store.ACL) string { return ownerOf(acl, q.Account.CanonicalID()) }

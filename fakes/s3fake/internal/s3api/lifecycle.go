@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
@@ -88,7 +87,6 @@ func (q *request) putLifecycle() error {
 	if smallest != "all_storage_classes_128K" && smallest != "varies_by_storage_class" {
 		return invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
 	}
-	body.XMLName = xml.Name{}
 	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
 		b.Config[configLifecycle], b.Config[configMinimum] = encodeXML("LifecycleConfiguration", body), []byte(smallest)
 		return nil
@@ -107,10 +105,10 @@ const minimumHeader = "X-Amz-Transition-Default-Minimum-Object-Size"
 func (q *request) getLifecycle() error {
 	raw := q.state.Config[configLifecycle]
 	if raw == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist").With("BucketName", q.bucket)
+		return notFound("NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist").With("BucketName", q.bucket)
 	}
 	q.w.Header().Set(minimumHeader, cmp.Or(string(q.state.Config[configMinimum]), "all_storage_classes_128K"))
-	return q.raw("application/xml", raw)
+	return q.raw(contentXML, raw)
 }
 
 func (q *request) deleteLifecycle() error {
@@ -250,12 +248,7 @@ func (r lifecycleRule) matches(key string, size int64, tags []store.Tag) bool {
 
 // soonest is the first date on which an enabled rule of the bucket does something, and that rule's ID; "" if none does.
 func (q *request) soonest(due func(lifecycleRule) time.Time) (first time.Time, id string) {
-	raw := q.state.Config[configLifecycle]
-	var body lifecycleBody
-	if raw == nil || xml.Unmarshal(raw, &body) != nil {
-		return first, ""
-	}
-	for _, r := range body.Rule {
+	for _, r := range configOf[lifecycleBody](q.state, configLifecycle).Rule {
 		t := due(r)
 		if r.Status == enabled && !t.IsZero() && (id == "" || t.Before(first)) {
 			first, id = t, r.ID

@@ -38,7 +38,7 @@ func (q *request) getLockConfig() error {
 		return errNoLock.With("BucketName", q.bucket)
 	}
 	if raw := q.state.Config[configLock]; raw != nil {
-		return q.raw("application/xml", raw)
+		return q.raw(contentXML, raw)
 	}
 	return q.send(newDocument("ObjectLockConfiguration").text("ObjectLockEnabled", "Enabled"))
 }
@@ -56,7 +56,6 @@ func (q *request) putLockConfig() error {
 			return awserr.New(http.StatusConflict, "InvalidBucketState", "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration")
 		}
 		b.ObjectLock = true
-		body.XMLName = xml.Name{}
 		b.Config[configLock] = encodeXML("ObjectLockConfiguration", body)
 		return nil
 	}), http.StatusOK)
@@ -94,9 +93,8 @@ func (b lockBody) validate() error {
 
 // defaultLock fills in the bucket's default retention.
 func defaultLock(b store.Bucket, l *store.Lock, now time.Time) {
-	raw := b.Config[configLock]
-	var body lockBody
-	if !b.ObjectLock || raw == nil || l.Mode != "" || xml.Unmarshal(raw, &body) != nil || body.Rule == nil {
+	body := configOf[lockBody](b, configLock)
+	if !b.ObjectLock || l.Mode != "" || body.Rule == nil {
 		return
 	}
 	d := body.Rule.Default

@@ -4,7 +4,6 @@ package s3api
 
 import (
 	"crypto/rand"
-	"encoding/xml"
 	"net"
 	"net/http"
 	"strings"
@@ -17,7 +16,7 @@ const configNotification = "notification"
 
 func (q *request) getNotification() error {
 	if raw := q.state.Config[configNotification]; raw != nil {
-		return q.raw("application/xml", raw)
+		return q.raw(contentXML, raw)
 	}
 	return q.send(newDocument("NotificationConfiguration"))
 }
@@ -41,7 +40,6 @@ func (q *request) putNotification() error {
 	}
 	var document []byte
 	if len(body.Queues) > 0 {
-		body.XMLName = xml.Name{}
 		document = encodeXML("NotificationConfiguration", body)
 	}
 	if err := q.setConfig(configNotification, document); err != nil {

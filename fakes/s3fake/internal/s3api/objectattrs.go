@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -79,12 +80,7 @@ func (q *request) getAttributes() error {
 	return q.send(d)
 }
 
-func classOf(class string) string {
-	if class == "" {
-		return "STANDARD"
-	}
-	return class
-}
+func classOf(class string) string { return cmp.Or(class, "STANDARD") }
 
 func (q *request) attributeParts(d *document, v *store.Version) error {
 	limit, marker := 1000, 0

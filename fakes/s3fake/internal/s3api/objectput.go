@@ -26,7 +26,7 @@ func (q *request) writePermissions() ([]permission, error) {
 			needs = append(needs, permission{action, q.objectARN()})
 		}
 	}
-	if q.header("X-Amz-Acl") != "" || q.grantHeader() != "" {
+	if q.hasACL() {
 		needs = append(needs, permission{"s3:PutObjectAcl", q.objectARN()})
 	}
 	return needs, nil

@@ -3,7 +3,6 @@
 package s3api
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/xml"
 	"errors"
@@ -167,15 +166,8 @@ func (q *request) respondForm(etag string) error {
 	case "200":
 		return q.status(http.StatusOK)
 	case "201":
-		var b bytes.Buffer
-		d := newDocument("PostResponse").text("Location", location).text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(etag)).end()
-		b.Write(d.buf.Bytes())
-		q.w.Header().Set("Content-Type", "application/xml")
-		q.w.Header().Set("Content-Length", itoa(b.Len()))
-		q.done = true
-		q.w.WriteHeader(http.StatusCreated)
-		_, err := q.w.Write(b.Bytes())
-		return ignoreHangup(err)
+		d := newDocument("PostResponse").text("Location", location).text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(etag))
+		return q.respond(http.StatusCreated, contentXML, d.bytes())
 	}
 	return q.status(http.StatusNoContent)
 }

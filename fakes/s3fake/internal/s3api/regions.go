@@ -63,10 +63,15 @@ func (q *request) region() string {
 	return q.RegionOf(q.state)
 }
 
-// enterBucket loads the bucket and checks that the request is signed for its region.
+// enterBucket loads the bucket, and checks x-amz-expected-bucket-owner and that the request is signed for its region.
 func (q *request) enterBucket() error {
 	if err := q.findBucket(); err != nil {
 		return err
+	}
+	if q.state.Name != "" {
+		if err := q.checkOwner(q.r.Header.Get("X-Amz-Expected-Bucket-Owner")); err != nil {
+			return err
+		}
 	}
 	return q.checkRegion()
 }

@@ -35,13 +35,11 @@ type operation struct {
 // subresources are the query parameters that select an operation of a bucket or an object, in the order of
 // precedence. They include those without an implemented operation, so that these are never mistaken for something
 // else.
-var subresources = []string{
+var subresources = append([]string{
 	"acl", "tagging", "policy", "policyStatus", "versioning", "versions", "uploads", "uploadId", "delete", "location", "cors",
 	"lifecycle", "encryption", "publicAccessBlock", "ownershipControls", "object-lock", "retention", "legal-hold", "attributes",
-	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
-	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
-	"metadataAnnotationTable", "annotation", "session", "abac", "torrent", "restore", "select", "renameObject", "append", "publicAccessBlockAccount",
-}
+	"notification", "abac", "publicAccessBlockAccount",
+}, unserved...)
 
 // route finds the operation by method, kind of resource and sub-resource.
 func (q *request) route() *operation {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
 // encryptionBody is ServerSideEncryptionConfiguration.
@@ -34,7 +35,7 @@ func (q *request) getEncryption() error {
 	if raw == nil {
 		raw = []byte(defaultEncryption)
 	}
-	return q.raw("application/xml", raw)
+	return q.raw(contentXML, raw)
 }
 
 func (q *request) putEncryption() error {
@@ -54,13 +55,7 @@ func (q *request) putEncryption() error {
 	case d.SSEAlgorithm == "AES256" && d.KMSMasterKeyID != "":
 		return invalidArgument("ApplyServerSideEncryptionByDefault", "", "a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or aws:kms:dsse")
 	}
-	return q.statusUnless(q.setConfig(configEncryption, encodeXML("ServerSideEncryptionConfiguration", body.plain())), http.StatusOK)
-}
-
-// plain drops the namespace that the client used.
-func (b encryptionBody) plain() encryptionBody {
-	b.XMLName = xml.Name{}
-	return b
+	return q.statusUnless(q.setConfig(configEncryption, encodeXML("ServerSideEncryptionConfiguration", body)), http.StatusOK)
 }
 
 var storageClasses = []string{"STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER", "DEEP_ARCHIVE", "GLACIER_IR"}
@@ -123,13 +118,12 @@ func checkTags(tags []xmlTag, limit int) error {
 	return nil
 }
 
-func taggingDocument(tags []xmlTag) []byte {
+func taggingDocument(tags []store.Tag) *document {
 	d := newDocument("Tagging").start("TagSet")
 	for _, t := range tags {
 		d.start("Tag").text("Key", t.Key).text("Value", t.Value).end()
 	}
-	d.end().end()
-	return d.buf.Bytes()
+	return d
 }
 
 // taggingBody is Tagging.
@@ -159,5 +153,5 @@ func (q *request) putBucketTagging() error {
 	if len(tags) == 0 {
 		return q.deleteConfig(configTagging)
 	}
-	return q.statusUnless(q.setConfig(configTagging, taggingDocument(tags)), http.StatusNoContent)
+	return q.statusUnless(q.setConfig(configTagging, taggingDocument(storeTags(tags)).bytes()), http.StatusNoContent)
 }

@@ -91,11 +91,7 @@ func (q *request) getObjectTagging() error {
 		return err
 	}
 	q.versionHeader(v)
-	d := newDocument("Tagging").start("TagSet")
-	for _, t := range v.Tags {
-		d.start("Tag").text("Key", t.Key).text("Value", t.Value).end()
-	}
-	return q.send(d)
+	return q.send(taggingDocument(v.Tags))
 }
 
 func (q *request) putObjectTagging() error {
@@ -113,19 +109,27 @@ func (q *request) deleteObjectTagging() error {
 // retag replaces the tags of the object. event is the notification.
 func (q *request) retag(event string, tags []store.Tag) error {
 	defer q.turn(q.key)()
+	v, err := q.update(func(v *store.Version) { v.Tags = tags })
+	if err == nil {
+		q.announce(event, q.key, v)
+	}
+	return err
+}
+
+// update changes the version that the request names, which must not be a delete marker.
+func (q *request) update(change func(*store.Version)) (*store.Version, error) {
 	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
-		v.Tags = tags
+		change(v)
 		return q.marked(v)
 	})
 	if err != nil {
 		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
-			return q.marked(v)
+			err = q.marked(v)
 		}
-		return err
+		return nil, err
 	}
-	q.announce(event, q.key, v)
 	q.versionHeader(v)
-	return nil
+	return v, nil
 }
 
 // untagged is the error of a read of tags if there is no current version: its key includes the bucket, and a delete

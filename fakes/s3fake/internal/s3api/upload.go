@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
@@ -105,21 +106,8 @@ func drain(w *blob.Writer, body io.Reader, hashes []hash.Hash) (received, error)
 	return got, nil
 }
 
-// digestHeader returns Content-MD5; sent is true even if it is empty.
-func (q *request) digestHeader() (v string, sent bool) {
-	if q.form != nil {
-		v, sent = q.form["content-md5"]
-		return v, sent
-	}
-	values := q.r.Header.Values("Content-Md5")
-	if len(values) == 0 {
-		return "", false
-	}
-	return values[0], true
-}
-
 func (q *request) checkReceived(got received, want wanted) error {
-	if v, sent := q.digestHeader(); sent {
+	if v, sent := q.sent("content-md5"); sent {
 		raw, err := base64.StdEncoding.DecodeString(v)
 		switch {
 		case err != nil || len(raw) != md5.Size:
@@ -157,7 +145,7 @@ func (q *request) attributes() (store.Attributes, error) {
 	if err != nil {
 		return a, err
 	}
-	if a.StorageClass != "" && !knownClass(a.StorageClass) {
+	if a.StorageClass != "" && !slices.Contains(storageClasses, a.StorageClass) {
 		return a, awserr.New(http.StatusBadRequest, "InvalidStorageClass", "The storage class you specified is not valid").With("StorageClassRequested", a.StorageClass)
 	}
 	if err := checkRedirect(a.Redirect); err != nil {

@@ -115,29 +115,32 @@ func escape(b *bytes.Buffer, s string) {
 	}
 }
 
-// send responds with the document.
-func (q *request) send(d *document) error {
+// bytes returns the complete document.
+func (d *document) bytes() []byte {
 	for len(d.open) > 0 {
 		d.end()
 	}
-	h := q.w.Header()
-	h.Set("Content-Type", "application/xml")
-	h.Set("Content-Length", strconv.Itoa(d.buf.Len()))
-	q.done = true
-	q.w.WriteHeader(http.StatusOK)
-	_, err := q.w.Write(d.buf.Bytes())
-	return ignoreHangup(err)
+	return d.buf.Bytes()
 }
+
+// send responds with the document.
+func (q *request) send(d *document) error { return q.raw(contentXML, d.bytes()) }
+
+const contentXML = "application/xml"
 
 // raw responds with a stored document.
 func (q *request) raw(contentType string, body []byte) error {
+	return q.respond(http.StatusOK, contentType, body)
+}
+
+func (q *request) respond(status int, contentType string, body []byte) error {
 	h := q.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	q.done = true
-	q.w.WriteHeader(http.StatusOK)
-	_, err := q.w.Write(body)
-	return ignoreHangup(err)
+	q.w.WriteHeader(status)
+	_, _ = q.w.Write(body) // fails only if the client has disconnected
+	return nil
 }
 
 // status responds without a body.
@@ -157,9 +160,6 @@ func (q *request) statusUnless(err error, code int) error {
 	}
 	return q.status(code)
 }
-
-// ignoreHangup drops the error of a client that went away while its response was sent.
-func ignoreHangup(error) error { return nil }
 
 // writeError responds with an error document.
 func (q *request) writeError(e *awserr.Error) {
