@@ -76,12 +76,10 @@ type kept struct {
 // New returns the API with the associations in the journal.
 func New(o Options) (*API, error) {
 	a := &API{Options: o, associations: map[string]*kept{}}
-	for id, raw := range o.Journal.Table(tableAssociation) {
-		one := &kept{}
-		if err := journal.Decode(tableAssociation, id, raw, one); err != nil {
-			return nil, err
-		}
-		a.associations[id] = one
+	if err := journal.Load(o.Journal, tableAssociation, a.associations); err != nil {
+		return nil, err
+	}
+	for id := range a.associations {
 		if n, err := strconv.ParseInt(strings.TrimPrefix(id, "a-"), 36, 64); err == nil {
 			a.next = max(a.next, int(n))
 		}
@@ -125,15 +123,11 @@ func Operations() []string {
 	}
 }
 
-func refused(status int, code, format string, args ...any) *awserr.Error {
-	return awserr.Newf(status, code, format, args...)
-}
-
 // Serve handles one request and returns the response, which the caller encodes as JSON.
 func (a *API) Serve(r Request) (any, error) {
 	op := Operation(r.Method, r.Path)
 	if op == "" {
-		return nil, refused(http.StatusNotImplemented, "NotImplemented", "%s %s is not supported by this fake", r.Method, r.Path)
+		return nil, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s %s is not supported by this fake", r.Method, r.Path)
 	}
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	cluster, id := parts[1], ""
@@ -152,7 +146,7 @@ func (a *API) Serve(r Request) (any, error) {
 	}
 	issuer, ok := a.Clusters[cluster]
 	if !ok {
-		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "No cluster found for name: %s.", cluster)
+		return nil, awserr.Newf(http.StatusNotFound, "ResourceNotFoundException", "No cluster found for name: %s.", cluster)
 	}
 	switch op {
 	case "eks:CreatePodIdentityAssociation":
@@ -173,7 +167,7 @@ func (a *API) arn(rest string) string {
 
 func (a *API) authorize(r Request, action, resource string) error {
 	if err := iamapi.Authorize(r.Principal, action, resource, r.Context); err != nil {
-		return refused(http.StatusForbidden, "AccessDeniedException", "%s", awserr.From(err).Message)
+		return awserr.Newf(http.StatusForbidden, "AccessDeniedException", "%s", awserr.From(err).Message)
 	}
 	return nil
 }
@@ -187,9 +181,9 @@ func (r Request) read(into any) error {
 		return nil
 	}
 	if _, field, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
-		return refused(http.StatusNotImplemented, "NotImplemented", "The field %s is not supported by this fake.", field)
+		return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The field %s is not supported by this fake.", field)
 	}
-	return refused(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
+	return awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
 }
 
 // listParameters are the parameters of ListPodIdentityAssociations; the other operations have none.
@@ -198,7 +192,7 @@ var listParameters = accept.Names("maxResults", "namespace", "nextToken", "servi
 func (r Request) checkParameters(op string) error {
 	for name := range r.Query {
 		if op != "eks:ListPodIdentityAssociations" || !listParameters.Has(name) {
-			return refused(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not supported by this fake.", name)
+			return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not supported by this fake.", name)
 		}
 	}
 	return nil
@@ -221,11 +215,11 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		return nil, err
 	}
 	if in.Namespace == "" || in.ServiceAccount == "" || in.RoleARN == "" {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "namespace, serviceAccount and roleArn are required.")
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "namespace, serviceAccount and roleArn are required.")
 	}
 	role, ok := a.Account.RoleByARN(in.RoleARN)
 	if !ok {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Role provided in the request does not exist.")
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "Role provided in the request does not exist.")
 	}
 	passed := r
 	passed.Context = maps.Clone(r.Context)
@@ -235,17 +229,15 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		return nil, err
 	}
 	if !trusts(role, in.RoleARN, r.Context, a.sessionTags(cluster, in.Namespace, in.ServiceAccount)) {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, other := range a.associations {
-		if other.ClusterName == cluster && other.Namespace == in.Namespace && other.ServiceAccount == in.ServiceAccount {
-			if in.Token != "" && in.Token == other.Token && in.RoleARN == other.RoleARN && maps.Equal(in.Tags, other.Tags) {
-				return envelope{other.Association}, nil
-			}
-			return nil, refused(http.StatusConflict, "ResourceInUseException", "Association already exists: %s", other.ID)
+	if other := a.bound(cluster, in.Namespace, in.ServiceAccount); other != nil {
+		if in.Token != "" && in.Token == other.Token && in.RoleARN == other.RoleARN && maps.Equal(in.Tags, other.Tags) {
+			return envelope{other.Association}, nil
 		}
+		return nil, awserr.Newf(http.StatusConflict, "ResourceInUseException", "Association already exists: %s", other.ID)
 	}
 	a.next++
 	now := float64(a.Now().Unix())
@@ -254,11 +246,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 		ID: fmt.Sprintf("a-%017s", strconv.FormatInt(int64(a.next), 36)), CreatedAt: now, ModifiedAt: now,
 	}}
 	one.ARN = a.arn("podidentityassociation/" + cluster + "/" + one.ID)
-	rec, err := journal.Put(tableAssociation, one.ID, one)
-	if err == nil {
-		err = a.Journal.Append(rec)
-	}
-	if err != nil {
+	if err := journal.Save(a.Journal, tableAssociation, one.ID, one); err != nil {
 		return nil, fmt.Errorf("save an association: %w", err)
 	}
 	a.associations[one.ID] = one
@@ -299,7 +287,7 @@ func (a *API) list(r Request, cluster string) (any, error) {
 	if v := r.Query.Get("maxResults"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 100 {
-			return nil, refused(http.StatusBadRequest, "InvalidParameterException", "maxResults must be between 1 and 100.")
+			return nil, awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "maxResults must be between 1 and 100.")
 		}
 		limit = n
 	}
@@ -328,7 +316,7 @@ func (a *API) list(r Request, cluster string) (any, error) {
 func (a *API) find(cluster, id string) (*kept, error) {
 	one := a.associations[id]
 	if one == nil || one.ClusterName != cluster {
-		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "The specified association does not exist: %s", id)
+		return nil, awserr.Newf(http.StatusNotFound, "ResourceNotFoundException", "The specified association does not exist: %s", id)
 	}
 	return one, nil
 }
@@ -378,24 +366,26 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 		return nil, err
 	}
 	if in.Token == "" {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "The request has no token.")
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidParameterException", "The request has no token.")
 	}
 	subject, err := a.Tokens.Subject(in.Token, issuer, audience)
 	if err != nil {
-		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "%s", awserr.From(err).Message)
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidTokenException", "%s", awserr.From(err).Message)
 	}
 	parts := strings.Split(subject, ":")
 	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" {
-		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "The token does not belong to a service account.")
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidTokenException", "The token does not belong to a service account.")
 	}
-	one, ok := a.associationOf(cluster, parts[2], parts[3])
-	if !ok {
-		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "There is no association for service account %s in namespace %s.", parts[3], parts[2])
+	a.mu.Lock()
+	one := a.bound(cluster, parts[2], parts[3])
+	a.mu.Unlock()
+	if one == nil {
+		return nil, awserr.Newf(http.StatusNotFound, "ResourceNotFoundException", "There is no association for service account %s in namespace %s.", parts[3], parts[2])
 	}
 	role, ok := a.Account.RoleByARN(one.RoleARN)
 	tags := a.sessionTags(cluster, parts[2], parts[3])
 	if !ok || !trusts(role, one.RoleARN, r.Context, tags) {
-		return nil, refused(http.StatusForbidden, "AccessDeniedException", "Role %s cannot be assumed by EKS Pod Identity.", one.RoleARN)
+		return nil, awserr.Newf(http.StatusForbidden, "AccessDeniedException", "Role %s cannot be assumed by EKS Pod Identity.", one.RoleARN)
 	}
 	s, err := a.Account.CreateSession(iam.NewSession{Role: role, Name: "eks-" + cluster + "-" + one.ID, Duration: 6 * time.Hour, Tags: tags})
 	if err != nil {
@@ -412,13 +402,12 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 	}, nil
 }
 
-func (a *API) associationOf(cluster, namespace, account string) (Association, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// bound returns the association of a service account, or nil. The caller holds the lock. Associations never change.
+func (a *API) bound(cluster, namespace, account string) *kept {
 	for _, one := range a.associations {
 		if one.ClusterName == cluster && one.Namespace == namespace && one.ServiceAccount == account {
-			return one.Association, true
+			return one
 		}
 	}
-	return Association{}, false
+	return nil
 }

@@ -220,6 +220,16 @@ type Principal struct {
 	Session *Session
 }
 
+// Caller returns the principal with the names that policies can use for it.
+func (p *Principal) Caller() iampolicy.Caller {
+	return iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID}
+}
+
+// Inputs returns the principal's own policies for a decision.
+func (p *Principal) Inputs() iampolicy.Inputs {
+	return iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}
+}
+
 // Describe sets the condition keys that identify the principal ("AWS global condition context keys", "Properties of
 // the principal").
 func (p *Principal) Describe(ctx iampolicy.Context) {

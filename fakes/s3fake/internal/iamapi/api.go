@@ -20,13 +20,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// Namespaces of the responses.
-const (
-	iamNamespace = "https://iam.amazonaws.com/doc/2010-05-08/"
-	stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
-	iamVersion   = "2010-05-08"
-	stsVersion   = "2011-06-15"
-)
+// namespaces are the namespaces of the responses by service.
+var namespaces = map[string]string{
+	"iam": "https://iam.amazonaws.com/doc/2010-05-08/", "sts": "https://sts.amazonaws.com/doc/2011-06-15/", "sqs": "http://queue.amazonaws.com/doc/2012-11-05/",
+}
+
+var versions = map[string]string{"iam": "2010-05-08", "sts": "2011-06-15"}
 
 // API handles Query requests for one account.
 type API struct {
@@ -111,7 +110,7 @@ func (a *API) Open(form url.Values) bool { return a.operations[form.Get("Action"
 func (a *API) Serve(r Request) ([]byte, error) {
 	c := &call{Request: r, API: a, action: r.Form.Get("Action")}
 	op, ok := a.operations[c.action]
-	if version := r.Form.Get("Version"); !ok || (version != "" && version != op.version()) {
+	if version := r.Form.Get("Version"); !ok || (version != "" && version != versions[op.service]) {
 		version = cmp.Or(version, "NO_VERSION_SPECIFIED")
 		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s", c.action, version)
 	}
@@ -130,21 +129,7 @@ func (a *API) Serve(r Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(c.action, op, result, r.RequestID)
-}
-
-func (o operation) version() string {
-	if o.service == "sts" {
-		return stsVersion
-	}
-	return iamVersion
-}
-
-func (o operation) namespace() string {
-	if o.service == "sts" {
-		return stsNamespace
-	}
-	return iamNamespace
+	return Encode(c.action, op.service, result, r.RequestID)
 }
 
 // authorize asks the principal's policies.
@@ -174,24 +159,13 @@ func (c *call) authorize(op operation) error {
 // Authorize evaluates identity policies and boundaries for an action without a resource policy. It returns an error
 // if they do not allow the action.
 func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) error {
-	req := iampolicy.Request{
-		Action: action, Resource: resource, Context: ctx,
-		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
-	}
-	d := iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root, Foreign: p.Foreign}, req)
+	d := iampolicy.Decide(p.Inputs(), iampolicy.Request{Action: action, Resource: resource, Context: ctx, Principal: p.Caller()})
 	if d.Allowed {
 		return nil
 	}
-	reason := "because no identity-based policy allows the " + action + " action"
-	switch {
-	case d.Explicit && d.Policy == "permissions boundary":
-		reason = "on resource: " + resource + " with an explicit deny in a permissions boundary"
-	case d.Explicit:
-		reason = "on resource: " + resource + " with an explicit deny in an identity-based policy"
-	case d.Policy == "resource-based":
-		reason = "on resource: " + resource + " because no resource-based policy allows the " + action + " action"
-	case d.Policy == "permissions boundary":
-		reason = "on resource: " + resource + " because no permissions boundary allows the " + action + " action"
+	reason := d.Reason(action)
+	if d.Explicit || d.Policy != iampolicy.IdentityBased {
+		reason = "on resource: " + resource + " " + reason
 	}
 	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s %s", p.ARN, action, reason)
 }
@@ -199,11 +173,11 @@ func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) 
 // empty is the result of actions that return nothing.
 type empty struct{}
 
-// encode wraps a result as <ActionResponse><ActionResult/>...<ResponseMetadata/>.
-func encode(action string, op operation, result any, requestID string) ([]byte, error) {
+// Encode wraps a result as <ActionResponse><ActionResult/>...<ResponseMetadata/>. nil is no result.
+func Encode(action, service string, result any, requestID string) ([]byte, error) {
 	var b strings.Builder
-	b.WriteString(`<` + action + `Response xmlns="` + op.namespace() + `">`)
-	if _, none := result.(empty); !none {
+	b.WriteString(`<` + action + `Response xmlns="` + namespaces[service] + `">`)
+	if _, none := result.(empty); !none && result != nil {
 		e := xml.NewEncoder(&b)
 		if err := e.EncodeElement(result, xml.StartElement{Name: xml.Name{Local: action + "Result"}}); err != nil {
 			return nil, awserr.From(err)
@@ -215,10 +189,7 @@ func encode(action string, op operation, result any, requestID string) ([]byte, 
 
 // ErrorXML returns the error document of the Query protocol.
 func ErrorXML(e *awserr.Error, service, requestID string) []byte {
-	namespace := iamNamespace
-	if service == "sts" {
-		namespace = stsNamespace
-	}
+	namespace := cmp.Or(namespaces[service], namespaces["iam"])
 	if e.Code == "InvalidAction" {
 		namespace = "http://webservices.amazon.com/AWSFault/2005-15-09"
 	}

@@ -260,13 +260,10 @@ func (c *call) mayAssume(in iam.NewSession) error {
 	if len(in.Tags) > 0 {
 		actions = append(actions, "sts:TagSession")
 	}
-	p := c.Principal
+	inputs := c.Principal.Inputs()
+	inputs.Resource = trust
 	for _, action := range actions {
-		req := iampolicy.Request{
-			Action: action, Resource: c.account.RoleARN(&in.Role), Context: ctx,
-			Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
-		}
-		inputs := iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}
+		req := iampolicy.Request{Action: action, Resource: c.account.RoleARN(&in.Role), Context: ctx, Principal: c.Principal.Caller()}
 		if trust.Evaluate(req) != iampolicy.Allow || !iampolicy.Decide(inputs, req).Allowed {
 			return errMayNot(c, action, req.Resource)
 		}

@@ -214,8 +214,27 @@ type Decision struct {
 	Allowed bool
 	// Explicit is true if the request is denied by an explicit deny.
 	Explicit bool
-	// Policy is the kind of policy that determined the result, for example "identity-based" or "resource-based".
+	// Policy is the kind of policy that determined the result, for example IdentityBased.
 	Policy string
+}
+
+// Kinds of policies in decisions.
+const (
+	IdentityBased = "identity-based policy"
+	resourceBased = "resource-based policy"
+	boundary      = "permissions boundary"
+)
+
+// Reason returns the reason for the denial of an action, as in AWS's messages.
+func (d Decision) Reason(action string) string {
+	article := "a "
+	if d.Policy == IdentityBased {
+		article = "an "
+	}
+	if d.Explicit {
+		return "with an explicit deny in " + article + d.Policy
+	}
+	return "because no " + d.Policy + " allows the " + action + " action"
 }
 
 // Decide applies the evaluation logic within an account. An explicit deny has precedence over every permission. The
@@ -226,35 +245,35 @@ func Decide(in Inputs, r Request) Decision {
 		resource = in.Resource.Evaluate(r)
 	}
 	if resource == Deny {
-		return Decision{Explicit: true, Policy: "resource-based"}
+		return Decision{Explicit: true, Policy: resourceBased}
 	}
 	if in.Root {
 		return Decision{Allowed: true}
 	}
 	identity := evaluateAll(in.Identity, r)
 	if identity == Deny {
-		return Decision{Explicit: true, Policy: "identity-based"}
+		return Decision{Explicit: true, Policy: IdentityBased}
 	}
 	bounded := true
 	for _, b := range in.Boundaries {
 		switch b.Evaluate(r) {
 		case Deny:
-			return Decision{Explicit: true, Policy: "permissions boundary"}
+			return Decision{Explicit: true, Policy: boundary}
 		case NoMatch:
 			bounded = false
 		}
 	}
 	if in.Foreign && resource != Allow && in.ACL == NoGrant {
-		return Decision{Policy: "resource-based"}
+		return Decision{Policy: resourceBased}
 	}
 	if in.names(r, resource) && (bounded || in.passesBoundary(r)) {
 		return Decision{Allowed: true}
 	}
 	if identity != Allow {
-		return Decision{Policy: "identity-based"}
+		return Decision{Policy: IdentityBased}
 	}
 	if !bounded {
-		return Decision{Policy: "permissions boundary"}
+		return Decision{Policy: boundary}
 	}
 	return Decision{Allowed: true}
 }

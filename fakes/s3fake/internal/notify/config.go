@@ -7,7 +7,6 @@ package notify
 
 import (
 	"encoding/xml"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -228,17 +227,4 @@ func (c *Configuration) destinations() []string {
 		}
 	}
 	return out
-}
-
-// missing adds to S3's error the reasons why destinations cannot be used. ARN and reason are in the fields in which S3
-// returns them.
-func missing(reasons []awserr.Field) error {
-	if len(reasons) == 0 {
-		return nil
-	}
-	e := awserr.New(http.StatusBadRequest, "InvalidArgument", "Unable to validate the following destination configurations")
-	for i, r := range reasons {
-		e = e.With(fmt.Sprintf("ArgumentName%d", i+1), r.Name).With(fmt.Sprintf("ArgumentValue%d", i+1), r.Value)
-	}
-	return e
 }

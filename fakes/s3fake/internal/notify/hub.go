@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,16 +66,20 @@ func (h *Hub) Sequencer() string { return fmt.Sprintf("%018X", h.count.Add(1)) }
 
 // Check returns S3's error if destinations of a configuration do not exist or do not accept messages from S3.
 func (h *Hub) Check(c *Configuration, bucketARN string) error {
-	var reasons []awserr.Field
+	e, count := awserr.New(http.StatusBadRequest, "InvalidArgument", "Unable to validate the following destination configurations"), 0
 	for _, arn := range c.destinations() {
 		if h.webhook(arn) != "" {
 			continue
 		}
 		if why := h.Queues.Refusal(arn, bucketARN); why != "" {
-			reasons = append(reasons, awserr.Field{Name: arn, Value: why})
+			count++
+			e = e.With(fmt.Sprintf("ArgumentName%d", count), arn).With(fmt.Sprintf("ArgumentValue%d", count), why)
 		}
 	}
-	return missing(reasons)
+	if count == 0 {
+		return nil
+	}
+	return e
 }
 
 // webhook returns the name of the webhook that replaces a queue in any region, or "" if there is none.

@@ -73,22 +73,18 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	if q.principal != nil && q.principal.Root && q.policy == nil {
 		return iampolicy.Decision{Allowed: true}
 	}
-	in := iampolicy.Inputs{Resource: q.policy}
-	req := iampolicy.Request{Action: p.action, Resource: p.resource, Context: q.conditions()}
-	if strings.HasPrefix(p.action, "kms:") {
-		in.Resource, req.Context = nil, q.forwarded()
-	}
 	who := q.principal
-	in.ACL = q.granted(p)
 	if who != nil && who.Root && rootKeeps[p.action] {
 		return iampolicy.Decision{Allowed: true}
 	}
-	if who == nil {
-		req.Principal.Anonymous = true
-	} else {
-		in.Identity, in.Boundaries, in.Root, in.ResourceBypassesBoundary = who.Identity, who.Boundaries, who.Root, who.Session == nil
-		in.Foreign = who.Foreign
-		req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
+	in := iampolicy.Inputs{}
+	req := iampolicy.Request{Action: p.action, Resource: p.resource, Context: q.conditions(), Principal: iampolicy.Caller{Anonymous: true}}
+	if who != nil {
+		in, req.Principal = who.Inputs(), who.Caller()
+	}
+	in.Resource, in.ACL = q.policy, q.granted(p)
+	if strings.HasPrefix(p.action, "kms:") {
+		in.Resource, req.Context = nil, q.forwarded()
 	}
 	if (who == nil || who.Foreign) && in.Resource != nil && q.blocksPublic() && in.Resource.Evaluate(req) != iampolicy.Deny {
 		in.Resource = nil
@@ -119,20 +115,8 @@ func (q *request) denied(p permission, d iampolicy.Decision) error {
 	if q.principal == nil || q.principal.Foreign {
 		return errAccessDenied
 	}
-	resource := strconv.Quote(p.resource)
-	reason := "because no identity-based policy allows the " + p.action + " action"
-	switch {
-	case d.Explicit && d.Policy == "resource-based":
-		reason = "with an explicit deny in a resource-based policy"
-	case d.Explicit && d.Policy == "permissions boundary":
-		reason = "with an explicit deny in a permissions boundary"
-	case d.Explicit:
-		reason = "with an explicit deny in an identity-based policy"
-	case d.Policy == "permissions boundary":
-		reason = "because no permissions boundary allows the " + p.action + " action"
-	}
-	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s on resource: %s %s",
-		q.principal.ARN, p.action, resource, reason)
+	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s on resource: %q %s",
+		q.principal.ARN, p.action, p.resource, d.Reason(p.action))
 }
 
 // conditions are the condition keys of the request ("Condition keys for Amazon S3" and "AWS global condition

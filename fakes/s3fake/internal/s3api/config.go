@@ -185,7 +185,7 @@ func (q *request) locksOut(policy *iampolicy.Document) bool {
 	}
 	return policy.Evaluate(iampolicy.Request{
 		Action: "s3:PutBucketPolicy", Resource: q.bucketARN(), Context: q.conditions(),
-		Principal: iampolicy.Caller{AccountID: q.principal.AccountID, ARNs: append([]string{q.principal.ARN}, q.principal.AlsoARNs...), UniqueID: q.principal.ID},
+		Principal: q.principal.Caller(),
 	}) == iampolicy.Deny
 }
 

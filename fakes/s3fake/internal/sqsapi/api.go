@@ -9,6 +9,7 @@ package sqsapi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,22 +54,40 @@ type Request struct {
 	Base string
 }
 
+// operation handles a request about the queue with a name.
+type operation func(a *API, ctx context.Context, r Request, name string) (any, error)
+
 // operations are the supported operations.
-func (a *API) operations() map[string]func(context.Context, Request, string) (any, error) {
-	return map[string]func(context.Context, Request, string) (any, error){
-		"CreateQueue": a.createQueue, "GetQueueUrl": a.queueURL, "GetQueueAttributes": a.queueAttributes,
-		"ReceiveMessage": a.receive, "DeleteMessage": a.deleteMessage,
+var operations = map[string]operation{
+	"CreateQueue": (*API).createQueue, "GetQueueUrl": onQueue((*API).queueURL), "GetQueueAttributes": onQueue((*API).queueAttributes),
+	"ReceiveMessage": (*API).receive, "DeleteMessage": onQueue((*API).deleteMessage),
+}
+
+// onQueue returns an operation on an existing queue, which it locks.
+func onQueue(run func(*API, Request, *queue) (any, error)) operation {
+	return func(a *API, _ context.Context, r Request, name string) (any, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		q := a.queues[name]
+		if q == nil {
+			return nil, errNoQueue
+		}
+		return run(a, r, q)
 	}
 }
 
 // Operations returns the names of all supported operations.
 func Operations() []string {
-	return []string{"sqs:CreateQueue", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		out = append(out, "sqs:"+name)
+	}
+	return out
 }
 
 // Serve handles one request and returns the result, which Call.Encode encodes.
 func (a *API) Serve(ctx context.Context, r Request) (any, error) {
-	run := a.operations()[r.Action]
+	run := operations[r.Action]
 	if run == nil {
 		return nil, unserved("%s is not supported by this fake.", r.Action)
 	}
@@ -79,7 +98,7 @@ func (a *API) Serve(ctx context.Context, r Request) (any, error) {
 	if err := a.authorize(r, name); err != nil {
 		return nil, err
 	}
-	return run(ctx, r, name)
+	return run(a, ctx, r, name)
 }
 
 // name returns the name of the queue that the request is about.
@@ -104,25 +123,16 @@ func (a *API) name(in Input) (string, error) {
 func (a *API) authorize(r Request, name string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := r.Principal
-	in := iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}
+	in := r.Principal.Inputs()
 	if q := a.queues[name]; q != nil {
 		in.Resource = q.policy
 	}
-	d := iampolicy.Decide(in, iampolicy.Request{
-		Action: "sqs:" + r.Action, Resource: a.arn(name), Context: r.Context,
-		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
-	})
+	d := iampolicy.Decide(in, iampolicy.Request{Action: "sqs:" + r.Action, Resource: a.arn(name), Context: r.Context, Principal: r.Principal.Caller()})
 	if d.Allowed {
 		return nil
 	}
 	action := "sqs:" + strings.ToLower(r.Action)
-	reason := "because no " + d.Policy + " policy allows the " + action + " action"
-	if d.Explicit {
-		reason = "with an explicit deny in a " + d.Policy + " policy"
-	}
-	reason = strings.ReplaceAll(reason, "boundary policy", "boundary")
-	return refused(errDenied, "User: %s is not authorized to perform: %s on resource: %s %s", p.ARN, action, a.arn(name), reason)
+	return refused(errDenied, "User: %s is not authorized to perform: %s on resource: %s %s", r.Principal.ARN, action, a.arn(name), d.Reason(action))
 }
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
@@ -188,27 +198,14 @@ func (a *API) createQueue(_ context.Context, r Request, name string) (any, error
 	return a.url(r, name), nil
 }
 
-func (a *API) queueURL(_ context.Context, r Request, name string) (any, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.queues[name] == nil {
-		return nil, errNoQueue
-	}
-	return a.url(r, name), nil
-}
+func (a *API) queueURL(r Request, q *queue) (any, error) { return a.url(r, q.Name), nil }
 
 // attributesResult is the result of GetQueueAttributes.
 type attributesResult struct {
 	Attributes pairs `json:"Attributes,omitempty" xml:"Attribute"`
 }
 
-func (a *API) queueAttributes(_ context.Context, r Request, name string) (any, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q := a.queues[name]
-	if q == nil {
-		return nil, errNoQueue
-	}
+func (a *API) queueAttributes(r Request, q *queue) (any, error) {
 	visible, inFlight, delayed := q.counts(a.Now())
 	created := strconv.FormatInt(q.Created, 10)
 	all := pairs{
@@ -247,15 +244,9 @@ func number(name string, v *int, initial, least, most int) (int, error) {
 	return *v, nil
 }
 
-func (a *API) deleteMessage(_ context.Context, r Request, name string) (any, error) {
+func (a *API) deleteMessage(r Request, q *queue) (any, error) {
 	if r.Input.ReceiptHandle == "" {
 		return nil, refused(errMissing, "The request must contain the parameter ReceiptHandle.")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q := a.queues[name]
-	if q == nil {
-		return nil, errNoQueue
 	}
 	id, ok := handled(r.Input.ReceiptHandle)
 	if !ok {

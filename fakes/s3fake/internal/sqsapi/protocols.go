@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
 )
 
 // Errors of SQS by the codes of the Query protocol, which SDKs report also with JSON.
@@ -155,45 +156,34 @@ func (p pairs) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	return nil
 }
 
-const namespace = "http://queue.amazonaws.com/doc/2012-11-05/"
+const contentJSON = "application/x-amz-json-1.0"
 
 // Encode returns the body of the response with a result, and its content type.
 func (c Call) Encode(result any, requestID string) (body []byte, contentType string, err error) {
-	if !c.query {
-		if result == nil {
-			return []byte("{}"), "application/x-amz-json-1.0", nil
-		}
-		body, err = json.Marshal(result)
-		return body, "application/x-amz-json-1.0", err
+	switch {
+	case c.query:
+		body, err = iamapi.Encode(c.Action, "sqs", result, requestID)
+		return body, "text/xml", err
+	case result == nil:
+		return []byte("{}"), contentJSON, nil
 	}
-	var b bytes.Buffer
-	b.WriteString(xml.Header + `<` + c.Action + `Response xmlns="` + namespace + `">`)
-	if result != nil {
-		start := xml.StartElement{Name: xml.Name{Local: c.Action + "Result"}}
-		if err := xml.NewEncoder(&b).EncodeElement(result, start); err != nil {
-			return nil, "", fmt.Errorf("encode the result of %s: %w", c.Action, err)
-		}
-	}
-	b.WriteString(`<ResponseMetadata><RequestId>` + requestID + `</RequestId></ResponseMetadata></` + c.Action + `Response>`)
-	return b.Bytes(), "text/xml", nil
+	body, err = json.Marshal(result)
+	return body, contentJSON, err
 }
 
 // WriteError responds with an error.
 func (c Call) WriteError(w http.ResponseWriter, e *awserr.Error, requestID string) {
+	if c.query {
+		w.Header().Set("Content-Type", "text/xml")
+		w.WriteHeader(e.Status)
+		_, _ = w.Write(iamapi.ErrorXML(e, "sqs", requestID)) // fails only if the client has disconnected
+		return
+	}
 	fault := "Sender"
 	if e.Status >= http.StatusInternalServerError {
 		fault = "Receiver"
 	}
-	if c.query {
-		w.Header().Set("Content-Type", "text/xml")
-		w.WriteHeader(e.Status)
-		text := struct{ Type, Code, Message, Detail string }{fault, e.Code, e.Message, ""}
-		fmt.Fprintf(w, `%s<ErrorResponse xmlns="%s">`, xml.Header, namespace)
-		_ = xml.NewEncoder(w).EncodeElement(text, xml.StartElement{Name: xml.Name{Local: "Error"}}) // fails only if the client has disconnected
-		fmt.Fprintf(w, `<RequestId>%s</RequestId></ErrorResponse>`, requestID)
-		return
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("Content-Type", contentJSON)
 	w.Header().Set("X-Amzn-Query-Error", e.Code+";"+fault)
 	w.WriteHeader(e.Status)
 	shape := cmp.Or(shapes[e.Code], "com.amazonaws.sqs#"+e.Code)

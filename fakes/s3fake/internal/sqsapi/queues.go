@@ -4,7 +4,6 @@ package sqsapi
 
 import (
 	"crypto/md5" //nolint:gosec // MD5OfBody is MD5 by definition
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -173,7 +174,7 @@ func (a *API) Send(arn, bucketARN string, body []byte) error {
 		return fmt.Errorf("the queue has %d messages; further messages are discarded until messages are deleted", maxMessages)
 	}
 	q.full = false
-	q.messages = append(q.messages, &message{id: newID(), body: body, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
+	q.messages = append(q.messages, &message{id: uuid.NewString(), body: body, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
 	close(q.arrived)
 	q.arrived = make(chan struct{})
 	return nil
@@ -245,14 +246,6 @@ func handled(handle string) (id string, ok bool) {
 func (m *message) md5() string {
 	sum := md5.Sum(m.body) //nolint:gosec // see the import
 	return hex.EncodeToString(sum[:])
-}
-
-// newID returns a random UUID.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand crashes the process instead
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Create creates a queue, if it does not exist. values are its attributes.

@@ -37,7 +37,16 @@ func (a *API) receive(ctx context.Context, r Request, name string) (any, error) 
 		if end == nil {
 			end = time.After(wait)
 		}
-		if !next.await(ctx, end) {
+		var again <-chan time.Time
+		if next.again > 0 {
+			again = time.After(next.again)
+		}
+		select {
+		case <-next.arrived:
+		case <-again:
+		case <-end:
+			return receiveResult{}, nil
+		case <-ctx.Done():
 			return receiveResult{}, nil
 		}
 	}
@@ -69,24 +78,6 @@ func (a *API) receiveNow(r Request, name string, limit int) (messages []message,
 type next struct {
 	arrived <-chan struct{}
 	again   time.Duration
-}
-
-// await returns false at the end of the time or of the request.
-func (n next) await(ctx context.Context, end <-chan time.Time) bool {
-	var again <-chan time.Time
-	if n.again > 0 {
-		again = time.After(n.again)
-	}
-	select {
-	case <-n.arrived:
-		return true
-	case <-again:
-		return true
-	case <-end:
-		return false
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // shown returns messages as the result, with the requested attributes. The older parameter has the same meaning.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
@@ -46,7 +48,7 @@ func TestAQueueIsBounded(t *testing.T) {
 	}
 	q := a.queues["q"]
 	taken, _ := q.take(time.Now(), 1, time.Minute)
-	if _, err := a.deleteMessage(t.Context(), Request{Call: Call{Input: Input{ReceiptHandle: taken[0].handle()}}}, "q"); err != nil {
+	if _, err := a.deleteMessage(Request{Call: Call{Input: Input{ReceiptHandle: taken[0].handle()}}}, q); err != nil {
 		t.Fatal(err)
 	}
 	if err := send(); err != nil || len(q.messages) != maxMessages {
@@ -112,7 +114,7 @@ func FuzzParse(f *testing.F) {
 
 func TestHandles(t *testing.T) {
 	t.Parallel()
-	m := message{id: newID(), received: 3}
+	m := message{id: uuid.NewString(), received: 3}
 	if id, ok := handled(m.handle()); !ok || id != m.id {
 		t.Errorf("the handle %s is for %q", m.handle(), id)
 	}
