@@ -165,12 +165,7 @@ func (c *chunked) checkChunk() error {
 func (c *chunked) advance(toSign, provided string) error {
 	want := sign(c.v.key, toSign)
 	if !equalSignature(want, provided) {
-		return awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
-			"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
-			With("AWSAccessKeyId", c.v.AccessKeyID).
-			With("StringToSign", toSign).
-			With("SignatureProvided", provided).
-			With("StringToSignBytes", hexBytes(toSign))
+		return mismatch(c.v.AccessKeyID, toSign, provided)
 	}
 	c.previous = want
 	return nil

@@ -70,21 +70,9 @@ func checkFields(fields map[string]string, d Dialect, names ...string) error {
 
 // compareForm compares the signature of a policy document with the one that it must have.
 func (c *claim) compareForm(secret, policy string) (*Verified, error) {
-	var key []byte
-	var good bool
-	if c.dialect.asymmetric {
-		good = signedBy(c.keys, policy, c.signature)
-	} else {
-		key = c.known.get(c.dialect.keyPrefix, secret, c.scope)
-		good = equalSignature(sign(key, policy), c.signature)
-	}
+	key, good := c.matches(secret, policy)
 	if !good {
-		return nil, awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
-			"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
-			With("AWSAccessKeyId", c.accessKeyID).
-			With("StringToSign", policy).
-			With("SignatureProvided", c.signature).
-			With("StringToSignBytes", hexBytes(policy))
+		return nil, mismatch(c.accessKeyID, policy, c.signature)
 	}
 	return c.verified(key, UnsignedPayload), nil
 }

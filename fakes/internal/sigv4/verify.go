@@ -11,6 +11,7 @@ package sigv4
 import (
 	"crypto/rsa"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -283,17 +284,20 @@ func (c *claim) compare(r *http.Request, secret, payload, omitQuery string) (*Ve
 func (c *claim) compareAs(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
 	canonical := canonicalRequest(r, c.scope.service, c.signedHeaders, omitQuery, payload)
 	toSign := stringToSign(c.dialect.algorithm, c.amzDate, c.scope, canonical)
-	if c.dialect.asymmetric {
-		if !signedBy(c.keys, toSign, c.signature) {
-			return nil, mismatch(c, toSign, canonical)
-		}
-		return c.verified(nil, payload), nil
-	}
-	key := c.known.get(c.dialect.keyPrefix, secret, c.scope)
-	if !equalSignature(sign(key, toSign), c.signature) {
-		return nil, mismatch(c, toSign, canonical)
+	key, good := c.matches(secret, toSign)
+	if !good {
+		return nil, mismatch(c.accessKeyID, toSign, c.signature).With("CanonicalRequest", canonical).With("CanonicalRequestBytes", hexBytes(canonical))
 	}
 	return c.verified(key, payload), nil
+}
+
+// matches compares the signature with that of the text. key is the signing key of a symmetric signature.
+func (c *claim) matches(secret, toSign string) (key []byte, ok bool) {
+	if c.dialect.asymmetric {
+		return nil, signedBy(c.keys, toSign, c.signature)
+	}
+	key = c.known.get(c.dialect.keyPrefix, secret, c.scope)
+	return key, equalSignature(sign(key, toSign), c.signature)
 }
 
 func (c *claim) verified(key []byte, payload string) *Verified {
@@ -305,28 +309,14 @@ func (c *claim) verified(key []byte, payload string) *Verified {
 }
 
 // mismatch is S3's response to a wrong signature; its fields let a client author compare step by step.
-func mismatch(c *claim, toSign, canonical string) *awserr.Error {
+func mismatch(keyID, toSign, signature string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
 		"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
-		With("AWSAccessKeyId", c.accessKeyID).
+		With("AWSAccessKeyId", keyID).
 		With("StringToSign", toSign).
-		With("SignatureProvided", c.signature).
-		With("StringToSignBytes", hexBytes(toSign)).
-		With("CanonicalRequest", canonical).
-		With("CanonicalRequestBytes", hexBytes(canonical))
+		With("SignatureProvided", signature).
+		With("StringToSignBytes", hexBytes(toSign))
 }
 
 // hexBytes prints s as space-separated hex bytes.
-func hexBytes(s string) string {
-	const digits = "0123456789abcdef"
-	var b strings.Builder
-	b.Grow(3 * len(s))
-	for i := range len(s) {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteByte(digits[s[i]>>4])
-		b.WriteByte(digits[s[i]&15])
-	}
-	return b.String()
-}
+func hexBytes(s string) string { return fmt.Sprintf("% x", s) }

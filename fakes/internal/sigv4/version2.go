@@ -50,18 +50,23 @@ func (v Verifier) verifyVersion2(r *http.Request, query []param) (*Verified, err
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Request has expired").
 			With("Expires", expires.UTC().Format(time.RFC3339)).With("ServerTime", now.UTC().Format(time.RFC3339))
 	}
-	secret, err := v.Lookup(keyID, values["x-amz-security-token"])
+	signed := Verified{Mode: Query, AccessKeyID: keyID, SecurityToken: values["x-amz-security-token"], SignedAt: now, Expires: expires.Sub(now)}
+	return v.compareVersion2(signed, v.version2ToSign(r, query, values), signature)
+}
+
+// compareVersion2 compares a signature with that of the text, and completes signed.
+func (v Verifier) compareVersion2(signed Verified, toSign, signature string) (*Verified, error) {
+	secret, err := v.Lookup(signed.AccessKeyID, signed.SecurityToken)
 	if err != nil {
 		return nil, err
 	}
-	toSign := v.version2ToSign(r, query, values)
-	if !equalSignature(signVersion2(secret, toSign), signature) {
-		return nil, version2Mismatch(keyID, toSign, signature)
+	h := hmac.New(sha1.New, []byte(secret))
+	h.Write([]byte(toSign))
+	if !equalSignature(base64.StdEncoding.EncodeToString(h.Sum(nil)), signature) {
+		return nil, mismatch(signed.AccessKeyID, toSign, signature)
 	}
-	return &Verified{
-		Mode: Query, AccessKeyID: keyID, SecurityToken: values["x-amz-security-token"], SignedAt: now, Expires: expires.Sub(now),
-		PayloadHash: UnsignedPayload, Version2: true,
-	}, nil
+	signed.PayloadHash, signed.Version2 = UnsignedPayload, true
+	return &signed, nil
 }
 
 func (v Verifier) version2ToSign(r *http.Request, query []param, values map[string]string) string {
@@ -102,21 +107,6 @@ func (v Verifier) version2ToSign(r *http.Request, query []param, values map[stri
 	return b.String()
 }
 
-func signVersion2(secret, toSign string) string {
-	h := hmac.New(sha1.New, []byte(secret))
-	h.Write([]byte(toSign))
-	return base64.StdEncoding.EncodeToString(h.Sum(nil))
-}
-
-func version2Mismatch(keyID, toSign, signature string) *awserr.Error {
-	return awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
-		"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
-		With("AWSAccessKeyId", keyID).
-		With("StringToSign", toSign).
-		With("SignatureProvided", signature).
-		With("StringToSignBytes", hexBytes(toSign))
-}
-
 // verifyFormVersion2 verifies the policy of a browser upload with Signature Version 2.
 func (v Verifier) verifyFormVersion2(fields map[string]string) (*Verified, error) {
 	for _, name := range []string{"AWSAccessKeyId", "Signature"} {
@@ -124,15 +114,8 @@ func (v Verifier) verifyFormVersion2(fields map[string]string) (*Verified, error
 			return nil, missingField(name)
 		}
 	}
-	keyID, policy := fields["awsaccesskeyid"], fields["policy"]
-	secret, err := v.Lookup(keyID, fields["x-amz-security-token"])
-	if err != nil {
-		return nil, err
-	}
-	if !equalSignature(signVersion2(secret, policy), fields["signature"]) {
-		return nil, version2Mismatch(keyID, policy, fields["signature"])
-	}
-	return &Verified{Mode: Form, AccessKeyID: keyID, SecurityToken: fields["x-amz-security-token"], SignedAt: v.Now(), PayloadHash: UnsignedPayload, Version2: true}, nil
+	signed := Verified{Mode: Form, AccessKeyID: fields["awsaccesskeyid"], SecurityToken: fields["x-amz-security-token"], SignedAt: v.Now()}
+	return v.compareVersion2(signed, fields["policy"], fields["signature"])
 }
 
 // missingField is the error of a form without a field of its signature.

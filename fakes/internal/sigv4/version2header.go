@@ -36,16 +36,6 @@ func (v Verifier) verifyVersion2Header(r *http.Request) (*Verified, error) {
 	if err := v.checkSkew(c); err != nil {
 		return nil, err
 	}
-	token := r.Header.Get("X-Amz-Security-Token")
-	secret, err := v.Lookup(keyID, token)
-	if err != nil {
-		return nil, err
-	}
-	toSign := v.version2ToSign(r, parseQuery(r.URL.RawQuery), values)
-	if !equalSignature(signVersion2(secret, toSign), signature) {
-		return nil, version2Mismatch(keyID, toSign, signature)
-	}
-	return &Verified{
-		Mode: Header, AccessKeyID: keyID, SecurityToken: token, SignedAt: c.signedAt, PayloadHash: UnsignedPayload, Version2: true,
-	}, nil
+	signed := Verified{Mode: Header, AccessKeyID: keyID, SecurityToken: r.Header.Get("X-Amz-Security-Token"), SignedAt: c.signedAt}
+	return v.compareVersion2(signed, v.version2ToSign(r, parseQuery(r.URL.RawQuery), values), signature)
 }
