@@ -196,11 +196,7 @@ func (q *request) serve() error {
 	q.allowOrigin()
 	wrong := q.describe()
 	if q.op.permissions != nil {
-		needs, err := q.op.permissions(q)
-		if err != nil {
-			return err
-		}
-		if err := q.authorize(needs...); err != nil {
+		if err := q.authorize(q.op.permissions(q)...); err != nil {
 			return err
 		}
 	}

@@ -26,27 +26,27 @@ func (q *request) objectARN() string { return q.bucketARN() + "/" + q.key }
 
 // everyBucket returns a permission for all buckets. Policies grant it for the resource arn:aws:s3:::* or "*"
 // ("Walkthrough: Controlling access to a bucket with user policies" in the Amazon S3 User Guide).
-func everyBucket(action string) func(*request) ([]permission, error) {
-	return func(q *request) ([]permission, error) {
-		return []permission{{action, "arn:" + q.Account.Partition + ":s3:::*"}}, nil
+func everyBucket(action string) func(*request) []permission {
+	return func(q *request) []permission {
+		return []permission{{action, "arn:" + q.Account.Partition + ":s3:::*"}}
 	}
 }
 
-func bucketPermission(action string) func(*request) ([]permission, error) {
-	return func(q *request) ([]permission, error) { return []permission{{action, q.bucketARN()}}, nil }
+func bucketPermission(action string) func(*request) []permission {
+	return func(q *request) []permission { return []permission{{action, q.bucketARN()}} }
 }
 
-func objectPermission(action string) func(*request) ([]permission, error) {
-	return func(q *request) ([]permission, error) { return []permission{{action, q.objectARN()}}, nil }
+func objectPermission(action string) func(*request) []permission {
+	return func(q *request) []permission { return []permission{{action, q.objectARN()}} }
 }
 
 // versioned returns permissions that use versionAction if the request specifies a version, and action otherwise.
-func versioned(action, versionAction string) func(*request) ([]permission, error) {
-	return func(q *request) ([]permission, error) {
+func versioned(action, versionAction string) func(*request) []permission {
+	return func(q *request) []permission {
 		if q.query.Has("versionId") {
-			return []permission{{versionAction, q.objectARN()}}, nil
+			return []permission{{versionAction, q.objectARN()}}
 		}
-		return []permission{{action, q.objectARN()}}, nil
+		return []permission{{action, q.objectARN()}}
 	}
 }
 
@@ -137,13 +137,8 @@ func (q *request) conditions() iampolicy.Context {
 		"x-amz-acl", "x-amz-copy-source", "x-amz-metadata-directive", "x-amz-server-side-encryption",
 		"x-amz-server-side-encryption-aws-kms-key-id", "x-amz-storage-class", "x-amz-content-sha256", "x-amz-website-redirect-location",
 		"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-read-acp", "x-amz-grant-write-acp", "x-amz-grant-full-control",
-		"x-amz-object-ownership", "x-amz-server-side-encryption-customer-algorithm", "x-amz-bucket-namespace",
+		"x-amz-object-ownership", "x-amz-server-side-encryption-customer-algorithm", "x-amz-bucket-namespace", "if-match", "if-none-match",
 	} {
-		if v := q.header(name); v != "" {
-			ctx.Set("s3:"+name, v)
-		}
-	}
-	for _, name := range []string{"if-match", "if-none-match"} {
 		if v := q.header(name); v != "" {
 			ctx.Set("s3:"+name, v)
 		}

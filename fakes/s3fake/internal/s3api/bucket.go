@@ -21,7 +21,7 @@ type createBody struct {
 	} `xml:"Tags"`
 }
 
-func (q *request) createBucketPermissions() ([]permission, error) {
+func (q *request) createBucketPermissions() []permission {
 	needs := []permission{{"s3:CreateBucket", q.bucketARN()}}
 	if q.hasACL() {
 		needs = append(needs, permission{"s3:PutBucketAcl", q.bucketARN()})
@@ -32,7 +32,7 @@ func (q *request) createBucketPermissions() ([]permission, error) {
 	if strings.EqualFold(q.header("X-Amz-Bucket-Object-Lock-Enabled"), "true") {
 		needs = append(needs, permission{"s3:PutBucketObjectLockConfiguration", q.bucketARN()}, permission{"s3:PutBucketVersioning", q.bucketARN()})
 	}
-	return needs, nil
+	return needs
 }
 
 func (q *request) createBucket() error {

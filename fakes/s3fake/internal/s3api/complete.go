@@ -94,7 +94,7 @@ func (q *request) complete(guard func(*store.Version) error, parts []completePar
 			return store.Version{}, err
 		}
 		if u.Checksum.Algorithm != "" {
-			if err := q.decryptParts(u); err != nil {
+			if err := q.decrypt(u.Encryption); err != nil {
 				return store.Version{}, err
 			}
 		}

@@ -52,8 +52,8 @@ func (q *request) existingTags() {
 }
 
 // tagged asks for permissions that may depend on the object's tags.
-func tagged(needs func(*request) ([]permission, error)) func(*request) ([]permission, error) {
-	return func(q *request) ([]permission, error) {
+func tagged(needs func(*request) []permission) func(*request) []permission {
+	return func(q *request) []permission {
 		q.existingTags()
 		return needs(q)
 	}

@@ -83,10 +83,7 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 		return nil, nil, nil, from.wireError(err)
 	}
 	from.existingTags()
-	needs, err := versioned("s3:GetObject", "s3:GetObjectVersion")(from)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	needs := versioned("s3:GetObject", "s3:GetObjectVersion")(from)
 	for _, action := range extra {
 		needs = append(needs, permission{action, from.objectARN()})
 	}
@@ -112,7 +109,7 @@ func (q *request) checkSource(v *store.Version) error {
 	case archived(v):
 		return errInvalidState.With("StorageClass", v.StorageClass)
 	}
-	if err := errors.Join(q.unseal(v.Encryption, sourceKey), q.decrypt(v)); err != nil {
+	if err := errors.Join(q.unseal(v.Encryption, sourceKey), q.decrypt(v.Encryption)); err != nil {
 		return err
 	}
 	return q.readConditions(v, "X-Amz-Copy-Source-If-Match", "X-Amz-Copy-Source-If-None-Match", "X-Amz-Copy-Source-If-Modified-Since", "X-Amz-Copy-Source-If-Unmodified-Since")
@@ -203,11 +200,7 @@ func (q *request) copyAttributes(attrs *store.Attributes, v *store.Version, from
 	if len(v.Tags) == 0 {
 		return nil
 	}
-	read, err := versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")(from)
-	if err != nil {
-		return err
-	}
-	if err := from.authorize(read...); err != nil {
+	if err := from.authorize(versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")(from)...); err != nil {
 		return err
 	}
 	return q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})

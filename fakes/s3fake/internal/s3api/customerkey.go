@@ -161,7 +161,7 @@ func (q *request) openParts(u *store.Upload) error {
 	if err := q.unsealParts(u.Encryption, false); err != nil {
 		return err
 	}
-	return q.decryptParts(u)
+	return q.decrypt(u.Encryption)
 }
 
 // showCustomerKey repeats the algorithm and the MD5 of the key that the client sent.

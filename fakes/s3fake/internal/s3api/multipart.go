@@ -46,7 +46,7 @@ func (q *request) createUpload() error {
 	if q.principal != nil {
 		initiator = q.principal.ARN
 	}
-	u, err := q.Store.CreateUpload(store.Upload{Attributes: attrs, Bucket: q.bucket, Key: q.key, Initiator: initiator, Checksum: sum}, nil)
+	u, err := q.Store.CreateUpload(store.Upload{Attributes: attrs, Bucket: q.bucket, Key: q.key, Initiator: initiator, Checksum: sum})
 	if err != nil {
 		return err
 	}
@@ -130,15 +130,6 @@ func (q *request) uploadPart() error {
 	q.showChecksum(untyped(got.checksum))
 	q.showEncryption(u.Encryption)
 	return q.status(http.StatusOK)
-}
-
-// decryptParts checks the permission for the key of an upload with SSE-KMS, because S3 decrypts the parts when it
-// joins them ("Multipart upload API and permissions" in the Amazon S3 User Guide).
-func (q *request) decryptParts(u *store.Upload) error {
-	if u.Encryption.KeyID == "" {
-		return nil
-	}
-	return q.useKey(u.Encryption, "kms:Decrypt")
 }
 
 // partChecksumFits compares a part's checksum with the upload's. Composite uploads require a checksum, and the

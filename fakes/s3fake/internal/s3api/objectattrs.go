@@ -12,11 +12,11 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-func (q *request) attributesPermissions() ([]permission, error) {
+func (q *request) attributesPermissions() []permission {
 	if q.query.Has("versionId") {
-		return []permission{{"s3:GetObjectVersion", q.objectARN()}, {"s3:GetObjectVersionAttributes", q.objectARN()}}, nil
+		return []permission{{"s3:GetObjectVersion", q.objectARN()}, {"s3:GetObjectVersionAttributes", q.objectARN()}}
 	}
-	return []permission{{"s3:GetObject", q.objectARN()}, {"s3:GetObjectAttributes", q.objectARN()}}, nil
+	return []permission{{"s3:GetObject", q.objectARN()}, {"s3:GetObjectAttributes", q.objectARN()}}
 }
 
 var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
@@ -51,7 +51,7 @@ func (q *request) getAttributes() error {
 	if err := q.unseal(v.Encryption, objectKey); err != nil {
 		return err
 	}
-	if err := q.decrypt(v); err != nil {
+	if err := q.decrypt(v.Encryption); err != nil {
 		return err
 	}
 	q.w.Header().Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))

@@ -94,7 +94,7 @@ func (q *request) respondHead(v *store.Version) (span, error) {
 	}
 	// HEAD reads nothing that is encrypted, except for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
 	if q.r.Method != http.MethodHead || q.wantsChecksum() {
-		if err := q.decrypt(v); err != nil {
+		if err := q.decrypt(v.Encryption); err != nil {
 			return span{}, err
 		}
 	}
@@ -142,12 +142,13 @@ func (q *request) wantsChecksum() bool {
 	return strings.EqualFold(q.header("X-Amz-Checksum-Mode"), "ENABLED")
 }
 
-// decrypt asks for the key of an object under SSE-KMS.
-func (q *request) decrypt(v *store.Version) error {
-	if v.Encryption.KeyID == "" {
+// decrypt asks for the key of an object under SSE-KMS, or of an upload, because S3 decrypts the parts when it joins them
+// ("Multipart upload API and permissions" in the Amazon S3 User Guide).
+func (q *request) decrypt(e store.Encryption) error {
+	if e.KeyID == "" {
 		return nil
 	}
-	return q.useKey(v.Encryption, "kms:Decrypt")
+	return q.useKey(e, "kms:Decrypt")
 }
 
 // overrides are the query parameters that replace headers of a GET response.

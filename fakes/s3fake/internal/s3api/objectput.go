@@ -16,7 +16,7 @@ import (
 
 // writePermissions returns the permissions for PutObject, CopyObject and CreateMultipartUpload: each setting in a
 // header requires a separate action.
-func (q *request) writePermissions() ([]permission, error) {
+func (q *request) writePermissions() []permission {
 	needs := q.conditional("s3:PutObject")
 	for header, action := range map[string]string{
 		"X-Amz-Tagging":          "s3:PutObjectTagging",
@@ -29,7 +29,7 @@ func (q *request) writePermissions() ([]permission, error) {
 	if q.hasACL() {
 		needs = append(needs, permission{"s3:PutObjectAcl", q.objectARN()})
 	}
-	return needs, nil
+	return needs
 }
 
 // conditional returns the permissions for an operation that may depend on the ETag of the existing object. Only
@@ -43,8 +43,8 @@ func (q *request) conditional(action string) []permission {
 	return needs
 }
 
-func (q *request) completePermissions() ([]permission, error) {
-	return q.conditional("s3:PutObject"), nil
+func (q *request) completePermissions() []permission {
+	return q.conditional("s3:PutObject")
 }
 
 func (q *request) putObject() error {
@@ -174,11 +174,11 @@ func unaccepted(header, why string) error {
 	return errNotImplemented.With("Header", header).With("additionalMessage", why)
 }
 
-func (q *request) deletePermissions() ([]permission, error) {
+func (q *request) deletePermissions() []permission {
 	if q.query.Has("versionId") {
-		return []permission{{"s3:DeleteObjectVersion", q.objectARN()}}, nil
+		return []permission{{"s3:DeleteObjectVersion", q.objectARN()}}
 	}
-	return q.conditional("s3:DeleteObject"), nil
+	return q.conditional("s3:DeleteObject")
 }
 
 func (q *request) deleteObject() error {

@@ -43,11 +43,7 @@ func (q *request) postObject() error {
 	if q.key == "" {
 		return invalidArgument("key", "", "User key must have a length greater than 0.")
 	}
-	needs, err := q.writePermissions()
-	if err != nil {
-		return err
-	}
-	if err := q.authorize(needs...); err != nil {
+	if err := q.authorize(q.writePermissions()...); err != nil {
 		return err
 	}
 	return q.storeForm(file, policy)

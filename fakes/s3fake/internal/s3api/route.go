@@ -14,7 +14,7 @@ type operation struct {
 	// selector is the parameter that selects the operation, "" where none does.
 	selector string
 	// permissions returns the permissions that the caller needs; nil leaves the check to run.
-	permissions func(*request) ([]permission, error)
+	permissions func(*request) []permission
 	// describe adds the condition keys that are in the body.
 	describe func(*request) error
 	run      func(*request) error
@@ -73,7 +73,7 @@ func (q *request) route() *operation {
 	case scope == "object" && sub == "uploads":
 		refusal = invalidRequest("Key is not expected for the " + q.r.Method + " method ?uploads subresource")
 	}
-	return &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(refusal), signedOnly: true}
+	return &operation{name: q.r.Method + " " + scope + "?" + sub, run: refuse(refusal), signedOnly: true}
 }
 
 // unserved reports whether a request is for an S3 operation that the fake does not implement.
@@ -84,7 +84,7 @@ func (q *request) unserved(scope, sub string) bool {
 // unservedOperation returns NotImplemented to authenticated callers, regardless of whether the bucket exists.
 func unservedOperation(method, scope, sub string) *operation {
 	name := unservedName(method, scope, sub)
-	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not supported by this fake."))}
+	return &operation{name: name, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not supported by this fake."))}
 }
 
 // parameters are the query parameters that may come with an operation and select nothing.
@@ -147,8 +147,6 @@ func (q *request) elsewhere(scope, sub string) *operation {
 }
 
 func refuse(err error) func(*request) error { return func(*request) error { return err } }
-
-func nothing(*request) ([]permission, error) { return nil, nil }
 
 // unserved are the sub-resources of Amazon S3 that this fake does not implement at all.
 var unserved = []string{

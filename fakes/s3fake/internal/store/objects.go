@@ -136,9 +136,7 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 	if err := change(b.Bucket, &next); err != nil {
 		return e.versions[i], err
 	}
-	r := journal.Begin(s.journal)
-	r.Put(tableVersions, versionKey(&next), &next)
-	if err := r.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableVersions, versionKey(&next), &next); err != nil {
 		return nil, err
 	}
 	e.versions[i] = &next

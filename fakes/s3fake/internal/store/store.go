@@ -156,9 +156,7 @@ func (s *Store) CreateBucket(b Bucket) error {
 		return ErrBucketExists
 	}
 	b.Created = s.now()
-	r := journal.Begin(s.journal)
-	r.Put(tableBuckets, b.Name, b)
-	if err := r.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableBuckets, b.Name, b); err != nil {
 		return err
 	}
 	s.buckets[b.Name] = newBucketState(b)
@@ -205,9 +203,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
 	if err := change(&next); err != nil {
 		return err
 	}
-	r := journal.Begin(s.journal)
-	r.Put(tableBuckets, name, next)
-	if err := r.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableBuckets, name, next); err != nil {
 		return err
 	}
 	b.Bucket = next
@@ -252,9 +248,6 @@ func (s *Store) Count(bucket string) (Counts, error) {
 		c.Versions += len(e.versions)
 		if e.current() != nil {
 			c.Objects++
-		}
-		for _, v := range e.versions {
-			c.Bytes += v.Size
 		}
 		return true
 	})

@@ -152,6 +152,4 @@ type Counts struct {
 	// Objects is the number of keys with a current version. Versions is the number of all versions and delete
 	// markers.
 	Objects, Versions, Uploads int
-	// Bytes is the size of all versions.
-	Bytes int64
 }

@@ -31,24 +31,17 @@ func IssuedFor(id, bucket, key string) bool {
 }
 
 // CreateUpload starts a multipart upload and returns it with its ID.
-func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*Upload, error) {
+func (s *Store) CreateUpload(u Upload) (*Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buckets[u.Bucket]
 	if b == nil {
 		return nil, ErrNoBucket
 	}
-	if guard != nil {
-		if err := guard(b.Bucket, &u); err != nil {
-			return nil, err
-		}
-	}
 	u.Initiated = s.now()
 	u.ID = newID(uint64(u.Initiated.UnixNano()), uploadMark(u.Bucket, u.Key)...)
 	u.Parts = map[int]Part{}
-	r := journal.Begin(s.journal)
-	r.Put(tableUploads, uploadKey(&u), u)
-	if err := r.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableUploads, uploadKey(&u), u); err != nil {
 		return nil, err
 	}
 	b.begin(&u)
@@ -124,9 +117,7 @@ func (s *Store) PutPart(bucket, key, id string, p Part) (Part, error) {
 		return Part{}, err
 	}
 	p.Modified = s.now()
-	r := journal.Begin(s.journal)
-	r.Put(tableParts, partKey(u, p.Number), p)
-	if err := r.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableParts, partKey(u, p.Number), p); err != nil {
 		s.blobs.Delete(ids(p.Segments)...)
 		return Part{}, err
 	}
