@@ -13,13 +13,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 )
 
-// seedBucket is a bucket or container of a seed.
-type seedBucket struct {
-	Name    string              `json:"name"`
-	Objects []seedobject.Object `json:"objects,omitempty"`
-	Blobs   []seedobject.Object `json:"blobs,omitempty"`
-}
-
 // seedOfDir returns a seed with a bucket for each directory in dir, and an object for each file below it. If
 // containers is true, it is a seed for Azure.
 func seedOfDir(dir string, containers bool) ([]byte, error) {
@@ -27,7 +20,11 @@ func seedOfDir(dir string, containers bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read --seed-dir: %w", err)
 	}
-	buckets := []seedBucket{}
+	buckets, contents := "buckets", "objects"
+	if containers {
+		buckets, contents = "containers", "blobs"
+	}
+	list := []map[string]any{}
 	for _, entry := range entries {
 		if !entry.IsDir() {
 			continue
@@ -36,16 +33,9 @@ func seedOfDir(dir string, containers bool) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read --seed-dir: %w", err)
 		}
-		if containers {
-			buckets = append(buckets, seedBucket{Name: entry.Name(), Blobs: objects})
-		} else {
-			buckets = append(buckets, seedBucket{Name: entry.Name(), Objects: objects})
-		}
+		list = append(list, map[string]any{"name": entry.Name(), contents: objects})
 	}
-	if containers {
-		return json.Marshal(map[string]any{"containers": buckets})
-	}
-	return json.Marshal(map[string]any{"buckets": buckets})
+	return json.Marshal(map[string]any{buckets: list})
 }
 
 func objectsBelow(bucket string) ([]seedobject.Object, error) {
