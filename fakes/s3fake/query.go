@@ -7,12 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
-	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
@@ -21,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
 )
 
 // maxQuery limits the body of an IAM or STS request.
@@ -179,17 +178,7 @@ func (q *query) authenticate() error {
 }
 
 func (q *query) conditions() iampolicy.Context {
-	ctx := iampolicy.Context{}
-	now := q.server.options.Now().UTC()
-	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
-	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
-	ctx.Set("aws:SecureTransport", strconv.FormatBool(q.r.TLS != nil))
-	if agent := q.r.Header.Get("User-Agent"); agent != "" {
-		ctx.Set("aws:UserAgent", agent)
-	}
-	if host, _, err := net.SplitHostPort(q.r.RemoteAddr); err == nil {
-		ctx.Set("aws:SourceIp", host)
-	}
+	ctx := s3api.RequestContext(q.r, q.server.options.Now())
 	for param, key := range map[string]string{"PolicyArn": "iam:PolicyARN", "PermissionsBoundary": "iam:PermissionsBoundary"} {
 		if v := q.form.Get(param); v != "" {
 			ctx.Set(key, v)

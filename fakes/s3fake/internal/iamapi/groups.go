@@ -14,9 +14,9 @@ func groupOperations() map[string]operation {
 		"ListGroups":          {resource: prefixARN("group"), run: listGroups, parameters: pageParameters.With("PathPrefix")},
 		"ListGroupsForUser":   {resource: userARN, run: about(iam.KindUser, listGroupsForUser), parameters: pageParameters.With("UserName")},
 		"UpdateGroup":         {resource: groupARN, run: about(iam.KindGroup, updateGroup), parameters: accept.Names("GroupName", "NewGroupName", "NewPath")},
-		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, deleteGroup), parameters: accept.Names("GroupName")},
-		"AddUserToGroup":      {resource: groupARN, run: withMember((*iam.Account).AddToGroup), parameters: accept.Names("GroupName", "UserName")},
-		"RemoveUserFromGroup": {resource: groupARN, run: withMember((*iam.Account).RemoveFromGroup), parameters: accept.Names("GroupName", "UserName")},
+		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, plain((*iam.Account).DeleteGroup)), parameters: accept.Names("GroupName")},
+		"AddUserToGroup":      {resource: groupARN, run: about(iam.KindGroup, with((*call).member, (*iam.Account).AddToGroup)), parameters: accept.Names("GroupName", "UserName")},
+		"RemoveUserFromGroup": {resource: groupARN, run: about(iam.KindGroup, with((*call).member, (*iam.Account).RemoveFromGroup)), parameters: accept.Names("GroupName", "UserName")},
 	}
 }
 
@@ -95,16 +95,4 @@ func updateGroup(c *call, name string) (any, error) {
 	return empty{}, c.account.RenameGroup(name, newName, newPath)
 }
 
-func deleteGroup(c *call, name string) (any, error) {
-	return empty{}, c.account.DeleteGroup(name)
-}
-
-func withMember(do func(a *iam.Account, group, user string) error) func(*call) (any, error) {
-	return about(iam.KindGroup, func(c *call, group string) (any, error) {
-		user, err := c.name("UserName", 128)
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, do(c.account, group, user)
-	})
-}
+func (c *call) member() (string, error) { return c.name("UserName", 128) }

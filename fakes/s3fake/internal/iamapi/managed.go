@@ -19,15 +19,15 @@ func managedOperations() map[string]operation {
 		},
 		"GetPolicy":    {resource: policyARN, run: onPolicy(getPolicy), parameters: accept.Names("PolicyArn")},
 		"ListPolicies": {run: listPolicies, parameters: pageParameters.With("OnlyAttached", "PathPrefix", "PolicyUsageFilter", "Scope")},
-		"DeletePolicy": {resource: policyARN, run: onPolicy(deletePolicy), parameters: accept.Names("PolicyArn")},
+		"DeletePolicy": {resource: policyARN, run: onPolicy(plain((*iam.Account).DeletePolicy)), parameters: accept.Names("PolicyArn")},
 		"CreatePolicyVersion": {
 			resource: policyARN, run: onPolicy(createPolicyVersion),
 			parameters: accept.Names("PolicyArn", "PolicyDocument", "SetAsDefault"),
 		},
 		"GetPolicyVersion":        {resource: policyARN, run: onPolicy(getPolicyVersion), parameters: accept.Names("PolicyArn", "VersionId")},
 		"ListPolicyVersions":      {resource: policyARN, run: onPolicy(listPolicyVersions), parameters: pageParameters.With("PolicyArn")},
-		"DeletePolicyVersion":     {resource: policyARN, run: withVersion((*iam.Account).DeleteVersion), parameters: accept.Names("PolicyArn", "VersionId")},
-		"SetDefaultPolicyVersion": {resource: policyARN, run: withVersion((*iam.Account).SetDefault), parameters: accept.Names("PolicyArn", "VersionId")},
+		"DeletePolicyVersion":     {resource: policyARN, run: onPolicy(with((*call).versionID, (*iam.Account).DeleteVersion)), parameters: accept.Names("PolicyArn", "VersionId")},
+		"SetDefaultPolicyVersion": {resource: policyARN, run: onPolicy(with((*call).versionID, (*iam.Account).SetDefault)), parameters: accept.Names("PolicyArn", "VersionId")},
 		"ListEntitiesForPolicy": {
 			resource: policyARN, run: onPolicy(listEntities),
 			parameters: pageParameters.With("EntityFilter", "PathPrefix", "PolicyArn", "PolicyUsageFilter"),
@@ -77,7 +77,7 @@ func createPolicy(c *call) (any, error) {
 	if in.Path, err = c.path("Path"); err != nil {
 		return nil, err
 	}
-	if in.Document, err = c.document("PolicyDocument"); err != nil {
+	if in.Document, err = c.policyDocument(); err != nil {
 		return nil, err
 	}
 	if in.Tags, err = c.exactTags(); err != nil {
@@ -125,10 +125,6 @@ func listPolicies(c *call) (any, error) {
 	}{policies, p}, err
 }
 
-func deletePolicy(c *call, arn string) (any, error) {
-	return empty{}, c.account.DeletePolicy(arn)
-}
-
 type xmlVersion struct {
 	Document         string `xml:"Document,omitempty"`
 	VersionID        string `xml:"VersionId"`
@@ -137,7 +133,7 @@ type xmlVersion struct {
 }
 
 func createPolicyVersion(c *call, arn string) (any, error) {
-	document, err := c.document("PolicyDocument")
+	document, err := c.policyDocument()
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +151,7 @@ func createPolicyVersion(c *call, arn string) (any, error) {
 }
 
 func getPolicyVersion(c *call, arn string) (any, error) {
-	id, err := c.required("VersionId", 32)
+	id, err := c.versionID()
 	if err != nil {
 		return nil, err
 	}
@@ -184,15 +180,7 @@ func listPolicyVersions(c *call, arn string) (any, error) {
 	}{versions, pg}, err
 }
 
-func withVersion(do func(*iam.Account, string, string) error) func(*call) (any, error) {
-	return onPolicy(func(c *call, arn string) (any, error) {
-		id, err := c.required("VersionId", 32)
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, do(c.account, arn, id)
-	})
-}
+func (c *call) versionID() (string, error) { return c.required("VersionId", 32) }
 
 // policyUses are the ways of using a policy that PolicyUsageFilter names; all of them by default.
 var policyUses = map[string]func(iam.Identity, string) bool{

@@ -107,6 +107,8 @@ func (c *call) document(param string) (string, error) {
 	return v, nil
 }
 
+func (c *call) policyDocument() (string, error) { return c.document("PolicyDocument") }
+
 func (c *call) arn(param string) (string, error) {
 	v, err := c.required(param, 2048)
 	if err == nil && len(v) < 20 {

@@ -46,13 +46,15 @@ func (c *call) entity(kind iam.Kind) (string, error) {
 	return c.name(noun+"Name", limit)
 }
 
+func (c *call) policyName() (string, error) { return c.name("PolicyName", 128) }
+
 func putInline(kind iam.Kind) func(*call) (any, error) {
 	return about(kind, func(c *call, name string) (any, error) {
-		policy, err := c.name("PolicyName", 128)
+		policy, err := c.policyName()
 		if err != nil {
 			return nil, err
 		}
-		document, err := c.document("PolicyDocument")
+		document, err := c.policyDocument()
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +73,22 @@ func on(read func(*call) (string, error), do func(c *call, id string) (any, erro
 	}
 }
 
+// plain returns an operation without a result.
+func plain(do func(a *iam.Account, id string) error) func(*call, string) (any, error) {
+	return func(c *call, id string) (any, error) { return empty{}, do(c.account, id) }
+}
+
+// with returns an operation without a result, on a resource and on what read finds in the request.
+func with(read func(*call) (string, error), do func(a *iam.Account, id, other string) error) func(*call, string) (any, error) {
+	return func(c *call, id string) (any, error) {
+		other, err := read(c)
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, do(c.account, id, other)
+	}
+}
+
 // about returns an operation on one user, role or group.
 func about(kind iam.Kind, do func(c *call, name string) (any, error)) func(*call) (any, error) {
 	return on(func(c *call) (string, error) { return c.entity(kind) }, do)
@@ -86,7 +104,7 @@ type xmlInline struct {
 
 func getInline(kind iam.Kind) func(*call) (any, error) {
 	return about(kind, func(c *call, name string) (any, error) {
-		policy, err := c.name("PolicyName", 128)
+		policy, err := c.policyName()
 		if err != nil {
 			return nil, err
 		}
@@ -113,13 +131,7 @@ func escapeDocument(document string) string {
 }
 
 func deleteInline(kind iam.Kind) func(*call) (any, error) {
-	return about(kind, func(c *call, name string) (any, error) {
-		policy, err := c.name("PolicyName", 128)
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, c.account.DeleteInline(kind, name, policy)
-	})
+	return about(kind, with((*call).policyName, func(a *iam.Account, name, policy string) error { return a.DeleteInline(kind, name, policy) }))
 }
 
 func listInline(kind iam.Kind) func(*call) (any, error) {
@@ -156,13 +168,11 @@ func attachOperations() map[string]operation {
 // withPolicy returns an operation on an identity and the policy whose ARN is in the parameter.
 func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind, string, string) error) operation {
 	noun, arn := nounOf(kind)
-	return operation{resource: arn, parameters: accept.Names(noun+"Name", parameter), run: about(kind, func(c *call, name string) (any, error) {
-		policy, err := c.arn(parameter)
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, do(c.account, kind, name, policy)
-	})}
+	read := func(c *call) (string, error) { return c.arn(parameter) }
+	return operation{
+		resource: arn, parameters: accept.Names(noun+"Name", parameter),
+		run: about(kind, with(read, func(a *iam.Account, name, policy string) error { return do(a, kind, name, policy) })),
+	}
 }
 
 type xmlAttached struct {
@@ -199,7 +209,5 @@ func listAttached(kind iam.Kind) func(*call) (any, error) {
 }
 
 func deleteBoundary(kind iam.Kind) func(*call) (any, error) {
-	return about(kind, func(c *call, name string) (any, error) {
-		return empty{}, c.account.SetBoundary(kind, name, "")
-	})
+	return about(kind, plain(func(a *iam.Account, name string) error { return a.SetBoundary(kind, name, "") }))
 }

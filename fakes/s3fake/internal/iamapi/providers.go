@@ -26,15 +26,15 @@ func providerOperations() map[string]operation {
 		},
 		"ListOpenIDConnectProviders": {run: listProviders},
 		"DeleteOpenIDConnectProvider": {
-			resource: providerARN, run: on((*call).providerARN, deleteProvider),
+			resource: providerARN, run: on((*call).providerARN, plain((*iam.Account).DeleteProvider)),
 			parameters: accept.Names("OpenIDConnectProviderArn"),
 		},
 		"AddClientIDToOpenIDConnectProvider": {
-			resource: providerARN, run: withClientID((*iam.Account).AddClientID),
+			resource: providerARN, run: on((*call).providerARN, with((*call).clientID, (*iam.Account).AddClientID)),
 			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
 		},
 		"RemoveClientIDFromOpenIDConnectProvider": {
-			resource: providerARN, run: withClientID((*iam.Account).RemoveClientID),
+			resource: providerARN, run: on((*call).providerARN, with((*call).clientID, (*iam.Account).RemoveClientID)),
 			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
 		},
 		"UpdateOpenIDConnectProviderThumbprint": {
@@ -157,19 +157,7 @@ func listProviders(c *call) (any, error) {
 	return out, nil
 }
 
-func deleteProvider(c *call, arn string) (any, error) {
-	return empty{}, c.account.DeleteProvider(arn)
-}
-
-func withClientID(do func(*iam.Account, string, string) error) func(*call) (any, error) {
-	return on((*call).providerARN, func(c *call, arn string) (any, error) {
-		id, err := c.required("ClientID", 255)
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, do(c.account, arn, id)
-	})
-}
+func (c *call) clientID() (string, error) { return c.required("ClientID", 255) }
 
 func updateThumbprints(c *call, arn string) (any, error) {
 	list, err := c.thumbprints()

@@ -18,8 +18,8 @@ func roleOperations() map[string]operation {
 		"GetRole":                {resource: roleARN, run: on((*call).roleName, getRole), parameters: accept.Names("RoleName")},
 		"ListRoles":              {resource: prefixARN("role"), run: listRoles, parameters: pageParameters.With("PathPrefix")},
 		"UpdateRole":             {resource: roleARN, run: about(iam.KindRole, updateRole), parameters: accept.Names("Description", "MaxSessionDuration", "RoleName")},
-		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, deleteRole), parameters: accept.Names("RoleName")},
-		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, updateTrust), parameters: accept.Names("PolicyDocument", "RoleName")},
+		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, plain((*iam.Account).DeleteRole)), parameters: accept.Names("RoleName")},
+		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, with((*call).policyDocument, (*iam.Account).SetTrust)), parameters: accept.Names("PolicyDocument", "RoleName")},
 	}
 }
 
@@ -162,16 +162,4 @@ func (c *call) roleName() (string, error) {
 		return "", missing("RoleName")
 	}
 	return c.name("RoleName", 64)
-}
-
-func deleteRole(c *call, name string) (any, error) {
-	return empty{}, c.account.DeleteRole(name)
-}
-
-func updateTrust(c *call, name string) (any, error) {
-	document, err := c.document("PolicyDocument")
-	if err != nil {
-		return nil, err
-	}
-	return empty{}, c.account.SetTrust(name, document)
 }

@@ -20,7 +20,7 @@ func userOperations() map[string]operation {
 		"GetUser":    {resource: userARN, run: getUser, parameters: accept.Names("UserName")},
 		"ListUsers":  {resource: prefixARN("user"), run: listUsers, parameters: pageParameters.With("PathPrefix")},
 		"UpdateUser": {resource: userARN, run: about(iam.KindUser, updateUser), parameters: accept.Names("NewPath", "NewUserName", "UserName")},
-		"DeleteUser": {resource: userARN, run: about(iam.KindUser, deleteUser), parameters: accept.Names("UserName")},
+		"DeleteUser": {resource: userARN, run: about(iam.KindUser, plain((*iam.Account).DeleteUser)), parameters: accept.Names("UserName")},
 	}
 }
 
@@ -183,10 +183,6 @@ func (c *call) renaming(param string, limit int) (name, path string, err error) 
 		path, err = c.path("NewPath")
 	}
 	return name, path, err
-}
-
-func deleteUser(c *call, name string) (any, error) {
-	return empty{}, c.account.DeleteUser(name)
 }
 
 type xmlKey struct {

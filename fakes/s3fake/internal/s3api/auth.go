@@ -125,7 +125,7 @@ func (q *request) conditions() iampolicy.Context {
 	if q.context != nil {
 		return q.context
 	}
-	ctx := iampolicy.Context{}
+	ctx := RequestContext(q.r, q.Now())
 	q.context = ctx
 	q.globalConditions(ctx)
 	for param, key := range map[string]string{"prefix": "s3:prefix", "delimiter": "s3:delimiter", "max-keys": "s3:max-keys", "versionId": "s3:VersionId"} {
@@ -151,22 +151,27 @@ func (q *request) conditions() iampolicy.Context {
 	return ctx
 }
 
-func (q *request) globalConditions(ctx iampolicy.Context) {
-	now := q.Now().UTC()
-	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
+// RequestContext returns the condition keys of a request to any service at a time.
+func RequestContext(r *http.Request, now time.Time) iampolicy.Context {
+	ctx := iampolicy.Context{}
+	ctx.Set("aws:CurrentTime", now.UTC().Format(time.RFC3339))
 	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
-	ctx.Set("aws:SecureTransport", strconv.FormatBool(q.r.TLS != nil))
-	ctx.Set("aws:RequestedRegion", q.endpointRegion())
-	ctx.Set("aws:ResourceAccount", q.Account.Options.ID)
-	ctx.Set("s3:ResourceAccount", q.Account.Options.ID)
-	if host, _, err := net.SplitHostPort(q.r.RemoteAddr); err == nil {
+	ctx.Set("aws:SecureTransport", strconv.FormatBool(r.TLS != nil))
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		ctx.Set("aws:SourceIp", host)
 	}
 	for header, key := range map[string]string{"User-Agent": "aws:UserAgent", "Referer": "aws:Referer"} {
-		if v := q.r.Header.Get(header); v != "" {
+		if v := r.Header.Get(header); v != "" {
 			ctx.Set(key, v)
 		}
 	}
+	return ctx
+}
+
+func (q *request) globalConditions(ctx iampolicy.Context) {
+	ctx.Set("aws:RequestedRegion", q.endpointRegion())
+	ctx.Set("aws:ResourceAccount", q.Account.Options.ID)
+	ctx.Set("s3:ResourceAccount", q.Account.Options.ID)
 	who := q.principal
 	if who == nil {
 		ctx.Set("aws:PrincipalType", "Anonymous")
