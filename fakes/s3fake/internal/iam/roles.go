@@ -133,15 +133,13 @@ func (a *Account) SetTrust(name, document string) error {
 	})
 }
 
-// UpdateRole changes the description and the session limit. A nil value leaves the field unchanged.
-func (a *Account) UpdateRole(name string, description *string, maxSession *int) error {
+// UpdateRole changes the description and the session limit. A nil description and a limit of 0 leave the field unchanged.
+func (a *Account) UpdateRole(name string, description *string, maxSession int) error {
 	return a.changeRole(name, func(r *Role) error {
 		if description != nil {
 			r.Description = *description
 		}
-		if maxSession != nil {
-			r.MaxSession = *maxSession
-		}
+		r.MaxSession = cmp.Or(maxSession, r.MaxSession)
 		return nil
 	})
 }

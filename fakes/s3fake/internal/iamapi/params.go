@@ -228,18 +228,21 @@ type page struct {
 }
 
 // maxItems reads MaxItems, 100 by default.
-func (c *call) maxItems() (int, error) {
-	if !c.Form.Has("MaxItems") {
-		return 100, nil
+func (c *call) maxItems() (int, error) { return c.number("MaxItems", 100, 1, 1000) }
+
+// number reads an optional number.
+func (c *call) number(param string, otherwise, least, most int) (int, error) {
+	if !c.Form.Has(param) {
+		return otherwise, nil
 	}
-	n, err := strconv.Atoi(c.Form.Get("MaxItems"))
+	n, err := strconv.Atoi(c.Form.Get(param))
 	switch {
 	case err != nil:
 		return 0, errMalformedInput
-	case n < 1:
-		return 0, constraint("maxItems", "Member must have value greater than or equal to 1")
-	case n > 1000:
-		return 0, constraint("maxItems", "Member must have value less than or equal to 1000")
+	case n < least:
+		return 0, constraint(lower(param), "Member must have value greater than or equal to %d", least)
+	case n > most:
+		return 0, constraint(lower(param), "Member must have value less than or equal to %d", most)
 	}
 	return n, nil
 }

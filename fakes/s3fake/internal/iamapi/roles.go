@@ -3,8 +3,6 @@
 package iamapi
 
 import (
-	"strconv"
-
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
@@ -67,10 +65,8 @@ func createRole(c *call) (any, error) {
 	} else if description != nil {
 		in.Description = *description
 	}
-	if seconds, err := c.maxSession(); err != nil {
+	if in.MaxSession, err = c.maxSession(); err != nil {
 		return nil, err
-	} else if seconds != nil {
-		in.MaxSession = *seconds
 	}
 	if in.Tags, err = c.tags(); err != nil {
 		return nil, err
@@ -107,22 +103,8 @@ func (c *call) description() (*string, error) {
 	return &v, nil
 }
 
-// maxSession reads the optional MaxSessionDuration in seconds.
-func (c *call) maxSession() (*int, error) {
-	if !c.Form.Has("MaxSessionDuration") {
-		return nil, nil
-	}
-	n, err := strconv.Atoi(c.Form.Get("MaxSessionDuration"))
-	switch {
-	case err != nil:
-		return nil, errMalformedInput
-	case n < 3600:
-		return nil, constraint("maxSessionDuration", "Member must have value greater than or equal to 3600")
-	case n > 43200:
-		return nil, constraint("maxSessionDuration", "Member must have value less than or equal to 43200")
-	}
-	return &n, nil
-}
+// maxSession reads the optional MaxSessionDuration in seconds; 0 means that it was left out.
+func (c *call) maxSession() (int, error) { return c.number("MaxSessionDuration", 0, 3600, 43200) }
 
 func getRole(c *call, name string) (any, error) {
 	r, err := c.account.Role(name)

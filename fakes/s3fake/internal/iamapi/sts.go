@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
@@ -78,7 +77,7 @@ func (c *call) newSession() (iam.NewSession, error) {
 	if !sessionName.MatchString(in.Name) {
 		return in, invalid(`1 validation error detected: Value '%s' at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\w+=,.@-]*`, in.Name)
 	}
-	if in.Duration, err = c.duration(time.Hour, 43200); err != nil {
+	if in.Duration, err = c.duration(3600, 43200); err != nil {
 		return in, err
 	}
 	if in.TokenSize, err = c.tokenSize(); err != nil {
@@ -101,48 +100,19 @@ func (c *call) newSession() (iam.NewSession, error) {
 	return in, nil
 }
 
-// duration reads how long a session lasts; most is in seconds.
-func (c *call) duration(otherwise time.Duration, most int) (time.Duration, error) {
-	v := c.Form.Get("DurationSeconds")
-	if v == "" {
-		return otherwise, nil
-	}
-	seconds, err := strconv.Atoi(v)
-	switch {
-	case err != nil:
-		return 0, errMalformedInput
-	case seconds < 900:
-		return 0, constraint("durationSeconds", "Member must have value greater than or equal to 900")
-	case seconds > most:
-		return 0, constraint("durationSeconds", "Member must have value less than or equal to %d", most)
-	}
-	return time.Duration(seconds) * time.Second, nil
+// duration reads how long a session lasts; otherwise and most are in seconds.
+func (c *call) duration(otherwise, most int) (time.Duration, error) {
+	seconds, err := c.number("DurationSeconds", otherwise, 900, most)
+	return time.Duration(seconds) * time.Second, err
 }
 
 // tokenSize reads how many bytes the session token must have ("MinimumSessionTokenSize" in the STS API Reference).
-func (c *call) tokenSize() (int, error) {
-	v := c.Form.Get("MinimumSessionTokenSize")
-	if v == "" {
-		return 0, nil
-	}
-	size, err := strconv.Atoi(v)
-	switch {
-	case err != nil:
-		return 0, errMalformedInput
-	case size < 0:
-		return 0, constraint("minimumSessionTokenSize", "Member must have value greater than or equal to 0")
-	case size > maxTokenSize:
-		return 0, constraint("minimumSessionTokenSize", "Member must have value less than or equal to %d", maxTokenSize)
-	}
-	return size, nil
-}
-
-const maxTokenSize = 4096
+func (c *call) tokenSize() (int, error) { return c.number("MinimumSessionTokenSize", 0, 0, 4096) }
 
 // A session of a user lasts 12 hours unless it asks for up to 36; one of root at most one (GetSessionToken in the STS
 // API Reference).
 const (
-	ownSession    = 12 * time.Hour
+	ownSession    = 43200
 	maxOwnSession = 129600
 )
 

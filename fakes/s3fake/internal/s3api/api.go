@@ -256,15 +256,13 @@ func (q *request) verifier() sigv4.Verifier {
 }
 
 func (q *request) lookup(keyID, token string) (string, error) {
-	return q.Account.Secret(keyID, token, awserr.New(http.StatusForbidden, "InvalidAccessKeyId",
-		"The AWS Access Key Id you provided does not exist in our records.").With("AWSAccessKeyId", keyID))
+	return q.Account.Secret(keyID, token, errNoAccessKey.With("AWSAccessKeyId", keyID))
 }
 
 func (q *request) identify() error {
 	p, err := q.Account.Principal(q.signed.AccessKeyID)
 	if err != nil {
-		return awserr.New(http.StatusForbidden, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.").
-			With("AWSAccessKeyId", q.signed.AccessKeyID)
+		return errNoAccessKey.With("AWSAccessKeyId", q.signed.AccessKeyID)
 	}
 	q.principal = &p
 	q.Account.Used(q.signed.AccessKeyID, "s3", q.endpointRegion())

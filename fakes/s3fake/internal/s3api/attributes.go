@@ -109,8 +109,8 @@ func (q *request) unescaped(v string) string {
 // encodedWord is a word in the encoding B of RFC 2047.
 var encodedWord = regexp.MustCompile(`(?i)^(=\?utf-8\?b\?)([^?]*)\?=$`)
 
-// repaired decodes a word that is not valid base64 as S3 does: other characters have all bits set, and bytes that are
-// not UTF-8 are replaced.
+// repaired decodes a word that is not valid base64 as S3 does: other characters have all bits set, and each byte that is
+// not UTF-8 is replaced, as by the conversion to runes.
 func repaired(word string) string {
 	parts := encodedWord.FindStringSubmatch(word)
 	if _, err := base64.StdEncoding.DecodeString(parts[2]); err == nil {
@@ -124,16 +124,7 @@ func repaired(word string) string {
 		return '/'
 	}, parts[2])
 	raw, _ := base64.RawStdEncoding.DecodeString(filled) // what can be decoded
-	return parts[1] + base64.StdEncoding.EncodeToString([]byte(replaced(raw))) + "?="
-}
-
-// replaced is the text of bytes, with one replacement character for each byte that is not UTF-8.
-func replaced(raw []byte) string {
-	var b strings.Builder
-	for _, r := range string(raw) {
-		b.WriteRune(r)
-	}
-	return b.String()
+	return parts[1] + base64.StdEncoding.EncodeToString([]byte(string([]rune(string(raw))))) + "?="
 }
 
 // escaped is a metadata value as a header carries it: in the encoding Q of RFC 2047 if all characters are printable,

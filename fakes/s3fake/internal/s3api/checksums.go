@@ -100,17 +100,11 @@ func (q *request) sdkAlgorithm(w *wanted) error {
 		return nil
 	}
 	a, ok := checksum.Parse(v)
-	if !ok {
+	switch {
+	case !ok || w.Algorithm != "" && w.Algorithm != a:
 		return invalidRequest("Value for x-amz-sdk-checksum-algorithm header is invalid.")
-	}
-	if w.Algorithm == "" {
-		if q.op.upload {
-			return invalidRequest("x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.")
-		}
-		return nil
-	}
-	if w.Algorithm != a {
-		return invalidRequest("Value for x-amz-sdk-checksum-algorithm header is invalid.")
+	case w.Algorithm == "" && q.op.upload:
+		return invalidRequest("x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.")
 	}
 	return nil
 }
@@ -138,6 +132,11 @@ func (q *request) showChecksum(c store.Checksum) {
 	if c.Type != "" {
 		h.Set("X-Amz-Checksum-Type", c.Type)
 	}
+}
+
+// algorithm writes the algorithm and the type of a checksum.
+func (d *document) algorithm(c store.Checksum) *document {
+	return d.optional("ChecksumAlgorithm", c.Algorithm).optional("ChecksumType", c.Type)
 }
 
 // checksum writes <ChecksumCRC32>... elements.

@@ -14,6 +14,7 @@ import (
 // Errors of Amazon S3 ("Error responses" in the Amazon S3 API Reference), with the service's texts.
 var (
 	errAccessDenied     = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
+	errNoAccessKey      = awserr.New(http.StatusForbidden, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
 	errLocked           = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
 	errNoSuchBucket     = notFound("NoSuchBucket", "The specified bucket does not exist")
 	errNoSuchKey        = notFound("NoSuchKey", "The specified key does not exist.")

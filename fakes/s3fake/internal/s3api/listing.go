@@ -16,17 +16,24 @@ import (
 
 // maxKeys reads max-keys and its relatives: at most 1000 are returned whatever is asked for.
 func (q *request) maxKeys(param string) (int, error) {
-	if !q.query.Has(param) || q.param(param) == "" {
-		return 1000, nil
+	n, err := q.number(param, 1000)
+	return min(n, 1000), err
+}
+
+// number reads an optional parameter.
+func (q *request) number(param string, otherwise int) (int, error) {
+	v := q.param(param)
+	if v == "" {
+		return otherwise, nil
 	}
-	n, err := strconv.ParseInt(q.param(param), 10, 32)
+	n, err := strconv.ParseInt(v, 10, 32)
 	switch {
 	case err != nil:
-		return 0, invalidArgument(param, q.param(param), "Provided "+q.param(param)+" not an integer or within integer range")
+		return 0, invalidArgument(param, v, "Provided "+v+" not an integer or within integer range")
 	case n < 0:
-		return 0, invalidArgument(param, q.param(param), "Argument "+q.param(param)+" must be an integer between 0 and 2147483647")
+		return 0, invalidArgument(param, v, "Argument "+v+" must be an integer between 0 and 2147483647")
 	}
-	return int(min(n, 1000)), nil
+	return int(n), nil
 }
 
 // encoder returns how keys are written: as they are, or URL-encoded if the client asks for it.
@@ -87,10 +94,7 @@ func (l lister) contents(d *document, p store.Page, owner string) {
 	d.buf.Grow(len(p.Versions) * entrySize)
 	for _, v := range p.Versions {
 		d.start("Contents").text("Key", l.encode(v.Key)).time("LastModified", v.Modified).text("ETag", quote(v.ETag))
-		if v.Checksum.Algorithm != "" {
-			d.text("ChecksumAlgorithm", v.Checksum.Algorithm).optional("ChecksumType", v.Checksum.Type)
-		}
-		d.int("Size", v.Size)
+		d.algorithm(v.Checksum).int("Size", v.Size)
 		if owner != "" {
 			d.start("Owner").text("ID", ownerOf(v.ACL, owner)).end()
 		}
@@ -212,11 +216,7 @@ func (l lister) version(d *document, v *store.Version, latest bool, owner string
 	}
 	d.start(element).text("Key", l.encode(v.Key)).text("VersionId", v.ID).bool("IsLatest", latest).time("LastModified", v.Modified)
 	if !v.DeleteMarker {
-		d.text("ETag", quote(v.ETag))
-		if v.Checksum.Algorithm != "" {
-			d.text("ChecksumAlgorithm", v.Checksum.Algorithm).optional("ChecksumType", v.Checksum.Type)
-		}
-		d.int("Size", v.Size).text("StorageClass", classOf(v.StorageClass))
+		d.text("ETag", quote(v.ETag)).algorithm(v.Checksum).int("Size", v.Size).text("StorageClass", classOf(v.StorageClass))
 	}
 	d.start("Owner").text("ID", ownerOf(v.ACL, owner)).end().end()
 }
@@ -250,11 +250,7 @@ func (q *request) listUploads() error {
 	for _, u := range p.Uploads {
 		d.start("Upload").text("Key", encode(u.Key)).text("UploadId", u.ID)
 		d.initiator(u.Initiator).start("Owner").text("ID", owner).end()
-		d.text("StorageClass", classOf(u.StorageClass)).time("Initiated", u.Initiated)
-		if u.Checksum.Algorithm != "" {
-			d.text("ChecksumAlgorithm", u.Checksum.Algorithm).optional("ChecksumType", u.Checksum.Type)
-		}
-		d.end()
+		d.text("StorageClass", classOf(u.StorageClass)).time("Initiated", u.Initiated).algorithm(u.Checksum).end()
 	}
 	for _, prefix := range p.Prefixes {
 		d.start("CommonPrefixes").text("Prefix", encode(prefix)).end()

@@ -236,16 +236,9 @@ func (q *request) listParts() error {
 	if err != nil {
 		return err
 	}
-	marker := 0
-	if v := q.param("part-number-marker"); v != "" {
-		n, err := strconv.ParseInt(v, 10, 32)
-		if err != nil {
-			return invalidArgument("part-number-marker", v, "Provided "+v+" not an integer or within integer range")
-		}
-		if n < 0 {
-			return invalidArgument("part-number-marker", v, "Argument "+v+" must be an integer between 0 and 2147483647")
-		}
-		marker = int(n)
+	marker, err := q.number("part-number-marker", 0)
+	if err != nil {
+		return err
 	}
 	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
 	if err != nil {
@@ -264,9 +257,7 @@ func (q *request) listParts() error {
 	d := newDocument("ListPartsResult").text("Bucket", q.bucket).text("Key", q.key).text("UploadId", u.ID)
 	d.int("PartNumberMarker", int64(marker)).int("NextPartNumberMarker", int64(next)).int("MaxParts", int64(limit))
 	d.bool("IsTruncated", len(page) < len(numbers) && limit > 0)
-	if u.Checksum.Algorithm != "" {
-		d.text("ChecksumAlgorithm", u.Checksum.Algorithm).text("ChecksumType", u.Checksum.Type)
-	}
+	d.algorithm(u.Checksum)
 	for _, n := range page {
 		p := u.Parts[n]
 		d.start("Part").int("PartNumber", int64(n)).time("LastModified", p.Modified).text("ETag", quote(p.ETag)).int("Size", p.Size)

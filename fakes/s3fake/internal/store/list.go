@@ -34,7 +34,11 @@ type Page struct {
 	LastVersion string
 }
 
-func (p *Page) count() int { return len(p.Versions) + len(p.Prefixes) }
+// full reports whether the page has no room for another entry, which truncates it.
+func (p *Page) full(limit int) bool {
+	p.Truncated = len(p.Versions)+len(p.Prefixes) >= limit
+	return p.Truncated
+}
 
 // List returns the current versions of keys. It does not return delete markers.
 func (s *Store) List(q Query) (Page, error) {
@@ -66,8 +70,7 @@ func (s *Store) ListVersions(q Query) (Page, error) {
 
 // add appends v unless the page is full.
 func (p *Page) add(limit int, v *Version, latest bool) bool {
-	if p.count() >= limit {
-		p.Truncated = true
+	if p.full(limit) {
 		return false
 	}
 	p.Versions, p.Latest = append(p.Versions, v), append(p.Latest, latest)
@@ -77,8 +80,7 @@ func (p *Page) add(limit int, v *Version, latest bool) bool {
 
 // addPrefix appends a common prefix unless the page is full.
 func (p *Page) addPrefix(limit int, prefix string) bool {
-	if p.count() >= limit {
-		p.Truncated = true
+	if p.full(limit) {
 		return false
 	}
 	p.Prefixes = append(p.Prefixes, prefix)
