@@ -63,10 +63,7 @@ func (q *request) putBucketACL() error {
 	if err := q.blockACL(acl, "s3:PutBucketAcl", q.bucketARN()); err != nil {
 		return err
 	}
-	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
-		b.ACL = acl
-		return nil
-	}), http.StatusOK)
+	return q.statusUnless(q.changeBucket(func(b *store.Bucket) { b.ACL = acl }), http.StatusOK)
 }
 
 func (q *request) putObjectACL() error {

@@ -114,12 +114,18 @@ func (q *request) deleteConfig(name string) error {
 
 // setConfig stores or, with nil, removes a document.
 func (q *request) setConfig(name string, raw []byte) error {
-	return q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.changeBucket(func(b *store.Bucket) {
 		if raw == nil {
 			delete(b.Config, name)
 		} else {
 			b.Config[name] = raw
 		}
+	})
+}
+
+func (q *request) changeBucket(do func(*store.Bucket)) error {
+	return q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+		do(b)
 		return nil
 	})
 }
@@ -171,9 +177,8 @@ func (q *request) putPolicy() error {
 	if !json.Valid(raw) {
 		return errMalformedXML
 	}
-	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.changeBucket(func(b *store.Bucket) {
 		b.Config[configPolicy], b.Principals = raw, q.Account.Pins(policy)
-		return nil
 	}), http.StatusNoContent)
 }
 
@@ -222,10 +227,7 @@ func (q *request) putVersioning() error {
 	case q.state.ObjectLock && body.Status == store.VersioningSuspended:
 		return awserr.New(http.StatusConflict, "InvalidBucketState", "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.")
 	}
-	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
-		b.Versioning = body.Status
-		return nil
-	}), http.StatusOK)
+	return q.statusUnless(q.changeBucket(func(b *store.Bucket) { b.Versioning = body.Status }), http.StatusOK)
 }
 
 // accessBlock is PublicAccessBlockConfiguration.

@@ -87,9 +87,8 @@ func (q *request) putLifecycle() error {
 	if smallest != "all_storage_classes_128K" && smallest != "varies_by_storage_class" {
 		return invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
 	}
-	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	err := q.changeBucket(func(b *store.Bucket) {
 		b.Config[configLifecycle], b.Config[configMinimum] = encodeXML("LifecycleConfiguration", body), []byte(smallest)
-		return nil
 	})
 	if err != nil {
 		return err
@@ -112,10 +111,9 @@ func (q *request) getLifecycle() error {
 }
 
 func (q *request) deleteLifecycle() error {
-	return q.statusUnless(q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+	return q.statusUnless(q.changeBucket(func(b *store.Bucket) {
 		delete(b.Config, configLifecycle)
 		delete(b.Config, configMinimum)
-		return nil
 	}), http.StatusNoContent)
 }
 

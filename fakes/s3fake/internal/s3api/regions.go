@@ -158,8 +158,5 @@ func (q *request) again(b store.Bucket) error {
 	if err := q.blockACL(b.ACL, "s3:CreateBucket", q.bucketARN()); err != nil {
 		return err
 	}
-	return q.Store.UpdateBucket(b.Name, func(current *store.Bucket) error {
-		current.ACL = b.ACL
-		return nil
-	})
+	return q.changeBucket(func(current *store.Bucket) { current.ACL = b.ACL })
 }
