@@ -6,7 +6,6 @@ package up
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -20,35 +19,13 @@ import (
 
 // startAzure starts the fake Blob service.
 func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, error) {
-	settings := azurefake.Options{Address: address(o.portOf("azure", o.AzurePort))}
-	if o.Keep {
-		settings.Dir = o.Dir.Store("azure")
-	}
-	server, err := azurefake.New(settings)
+	server, err := azurefake.New(azurefake.Options{Address: address(o.portOf("azure", o.AzurePort)), Dir: o.stateOf("azure")})
 	if err != nil {
 		return nil, fmt.Errorf("create the fake Azure: %w", err)
 	}
-	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the fake Azure: %w", err), server.Close())
-	}
-	if err := o.keepPort("azure", server.URL()); err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	driver, err := newAzureDriver(o, server)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("set up the Azure driver: %w", err), server.Close())
-	}
-	return &store{
-		name: "Azure Blob",
-		url:  server.URL(),
-		stop: server.Close,
-		driver: system.Driver{
-			Name: tutorial.AzureDriverName,
-			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.AzureDriverName), TracerProvider: o.tracer})
-			},
-		},
-	}, nil
+	return o.start(&store{name: "Azure Blob", driver: system.Driver{Name: tutorial.AzureDriverName}}, "azure", server, logger, func() (driverkit.Driver, error) {
+		return newAzureDriver(o, server)
+	})
 }
 
 // newAzureDriver creates a driver with the key of the fake's storage account.

@@ -71,36 +71,17 @@ func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *re
 // startGCS starts the fake Cloud Storage and IAM.
 func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error) {
 	issuer := &apiServer{}
-	settings := gcsfake.Options{Address: address(o.portOf("gcs", o.GCSPort)), Issuers: &http.Client{Transport: issuer}}
-	if o.Keep {
-		settings.Dir = o.Dir.Store("gcs")
-	}
-	server, err := gcsfake.New(settings)
+	server, err := gcsfake.New(gcsfake.Options{
+		Address: address(o.portOf("gcs", o.GCSPort)), Dir: o.stateOf("gcs"), Issuers: &http.Client{Transport: issuer},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create the fake Cloud Storage: %w", err)
 	}
-	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the fake Cloud Storage: %w", err), server.Close())
-	}
-	if err := o.keepPort("gcs", server.URL()); err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	driver, err := newGCSDriver(o, server)
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	return &store{
-		name: gcsName,
-		url:  server.URL(),
-		stop: server.Close,
+	s := &store{
+		name: gcsName, driver: system.Driver{Name: tutorial.GCSDriverName},
 		join: func(ctx context.Context, config *rest.Config) error { return issuer.join(ctx, server, config) },
-		driver: system.Driver{
-			Name: tutorial.GCSDriverName,
-			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.GCSDriverName), TracerProvider: o.tracer})
-			},
-		},
-	}, nil
+	}
+	return o.start(s, "gcs", server, logger, func() (driverkit.Driver, error) { return newGCSDriver(o, server) })
 }
 
 // newGCSDriver creates a driver that acts as administrator of the fake's project.
@@ -117,7 +98,7 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 	if err := os.WriteFile(file, key, 0o600); err != nil {
 		return nil, fmt.Errorf("write the administrator key of the GCS driver: %w", err)
 	}
-	driver, err := gcsdriver.New(gcsdriver.Options{
+	return gcsdriver.New(gcsdriver.Options{
 		Config: gcsdriver.Config{
 			DriverName: tutorial.GCSDriverName,
 			Backends: map[string]gcsdriver.BackendConfig{
@@ -131,8 +112,4 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 		},
 		Credentials: keys, TracerProvider: o.tracer,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the GCS driver: %w", err)
-	}
-	return driver, nil
 }

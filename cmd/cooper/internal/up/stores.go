@@ -35,39 +35,55 @@ type store struct {
 
 // startS3 starts the fake S3 and IAM.
 func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) {
-	settings := s3fake.Options{Address: address(o.portOf("s3", o.S3Port))}
-	if o.Keep {
-		settings.Dir = o.Dir.Store("s3")
-	}
-	server, err := s3fake.New(settings)
+	server, err := s3fake.New(s3fake.Options{Address: address(o.portOf("s3", o.S3Port)), Dir: o.stateOf("s3")})
 	if err != nil {
 		return nil, fmt.Errorf("create the fake S3: %w", err)
 	}
-	if err := server.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the fake S3: %w", err), server.Close())
-	}
-	if err := o.keepPort("s3", server.URL()); err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	driver, err := newS3Driver(o, server)
+	s, err := o.start(&store{name: "S3 and IAM", driver: system.Driver{Name: tutorial.DriverName}}, "s3", server, logger, func() (driverkit.Driver, error) {
+		return newS3Driver(o, server)
+	})
 	if err != nil {
+		return nil, err
+	}
+	s.administrator = map[string]string{
+		endpointKey: s.url, "AWS_DEFAULT_REGION": server.Region(),
+		"AWS_ACCESS_KEY_ID": server.Root().AccessKeyID, "AWS_SECRET_ACCESS_KEY": server.Root().SecretAccessKey,
+	}
+	return s, nil
+}
+
+// stateOf returns the directory for the state of a fake, or "" if it is not kept.
+func (o Options) stateOf(service string) string {
+	if !o.Keep {
+		return ""
+	}
+	return o.Dir.Store(service)
+}
+
+// fake is the server of a store.
+type fake interface {
+	Start() error
+	URL() string
+	Close() error
+}
+
+// start starts the fake of a store, creates its driver, and completes the store. If it fails, it closes the fake.
+func (o Options) start(s *store, service string, server fake, logger *slog.Logger, newDriver func() (driverkit.Driver, error)) (*store, error) {
+	if err := server.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the fake %s: %w", s.name, err), server.Close())
+	}
+	s.url, s.stop = server.URL(), server.Close
+	if err := o.keepPort(service, s.url); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	return &store{
-		name: "S3 and IAM",
-		url:  server.URL(),
-		stop: server.Close,
-		administrator: map[string]string{
-			endpointKey: server.URL(), "AWS_DEFAULT_REGION": server.Region(),
-			"AWS_ACCESS_KEY_ID": server.Root().AccessKeyID, "AWS_SECRET_ACCESS_KEY": server.Root().SecretAccessKey,
-		},
-		driver: system.Driver{
-			Name: tutorial.DriverName,
-			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.DriverName), TracerProvider: o.tracer})
-			},
-		},
-	}, nil
+	driver, err := newDriver()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("set up the driver of %s: %w", s.name, err), server.Close())
+	}
+	s.driver.Serve = func(ctx context.Context, endpoint string) error {
+		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", s.driver.Name), TracerProvider: o.tracer})
+	}
+	return s, nil
 }
 
 // newS3Driver creates a driver with the root credential of the fake.
@@ -77,7 +93,7 @@ func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 		return nil, fmt.Errorf("open the credential store of the S3 driver: %w", err)
 	}
 	root := server.Root()
-	driver, err := s3driver.New(s3driver.Options{
+	return s3driver.New(s3driver.Options{
 		Config: s3driver.Config{
 			DriverName: tutorial.DriverName,
 			Backends: map[string]s3driver.BackendConfig{"fake": {
@@ -91,8 +107,4 @@ func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 		},
 		Credentials: keys, TracerProvider: o.tracer,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the S3 driver: %w", err)
-	}
-	return driver, nil
 }
