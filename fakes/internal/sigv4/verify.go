@@ -139,7 +139,7 @@ func (v Verifier) verifyHeader(r *http.Request) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSignedHeaders(r, c); err != nil {
+	if err := v.checkSignedHeaders(r, c); err != nil {
 		return nil, err
 	}
 	if payload != EmptySHA256 && len(payload) == 64 && r.ContentLength == 0 {
@@ -170,7 +170,7 @@ func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSignedHeaders(r, c); err != nil {
+	if err := v.checkSignedHeaders(r, c); err != nil {
 		return nil, err
 	}
 	return c.compare(r, secret, presignedPayload(r, c.dialect), c.dialect.header+"Signature")
@@ -237,16 +237,16 @@ func presignedPayload(r *http.Request, d Dialect) string {
 	return UnsignedPayload
 }
 
-// checkSignedHeaders rejects a request whose Host, x-amz-* or x-goog-* headers are not signed, because anyone on the
-// network path could have added them. Cloud Storage accepts the headers of both dialects in each request.
-func checkSignedHeaders(r *http.Request, c *claim) error {
+// checkSignedHeaders rejects a request whose Host or x-amz-* headers are not signed, because anyone on the network path
+// could have added them. Cloud Storage accepts the headers of both dialects in each request; S3 ignores x-goog-*.
+func (v Verifier) checkSignedHeaders(r *http.Request, c *claim) error {
 	signed, prefix := c.signedHeaders, strings.ToLower(c.dialect.header)
 	var missing []string
 	if !slices.Contains(signed, "host") {
 		missing = append(missing, "host")
 	}
 	for name := range r.Header {
-		if !hasPrefixFold(name, AWS.header) && !hasPrefixFold(name, Google.header) {
+		if !hasPrefixFold(name, AWS.header) && (v.Expect.Service == "s3" || !hasPrefixFold(name, Google.header)) {
 			continue
 		}
 		if lower := strings.ToLower(name); !slices.Contains(signed, lower) && (c.mode != Query || lower != prefix+"content-sha256") {
