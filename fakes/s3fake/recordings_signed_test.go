@@ -37,7 +37,9 @@ var ofSignature = regexp.MustCompile(`\{(id|credential|expires|signature|wrong)\
 func (w *world) perform(t *testing.T, c s3fake.Credentials, e *exchange) *httptest.ResponseRecorder {
 	t.Helper()
 	now := w.clock().UTC()
-	e.request = operation{method: e.request.method, path: relative(now, e.request.path), headers: relative(now, e.request.headers), body: relative(now, e.request.body)}
+	for _, text := range []*string{&e.request.path, &e.request.headers, &e.request.body} {
+		*text = relative(now, *text)
+	}
 	sum := crc32.ChecksumIEEE([]byte(w.fill(e.request.body)))
 	w.known["{crc32}"] = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 	w.known["{id}"] = c.AccessKeyID

@@ -4,6 +4,7 @@ package s3fake_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -84,8 +85,12 @@ func parseRecordings(t *testing.T, text string) []recording {
 			current.add(t, rest)
 		case kind == ">":
 			rest, anonymous := strings.CutPrefix(rest, "anonymous ")
+			rest, queues := strings.CutPrefix(rest, "sqs ")
 			method, path, _ := strings.Cut(rest, " ")
 			current = &exchange{anonymous: anonymous, request: operation{method: method, path: path, headers: "Content-Md5: "}}
+			if queues {
+				current.request.service, current.request.headers = "sqs", "Content-Md5: \nContent-Type: application/x-www-form-urlencoded"
+			}
 			last := &out[len(out)-1]
 			last.exchanges = append(last.exchanges, current)
 		case kind == "<" && current.status == 0:
@@ -241,6 +246,35 @@ var comparedHeaders = []string{
 	"etag", "accept-ranges", "cache-control", "content-disposition", "content-encoding", "content-language", "content-range", "expires", "location", "allow",
 }
 
+// addText adds the text of an element, or, if it is a JSON object, its members.
+func addText(path, text string, out map[string]string) {
+	var object map[string]any
+	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &object) == nil {
+		flatten(path, object, out)
+		return
+	}
+	out[path] = text
+}
+
+func flatten(path string, value any, out map[string]string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, v := range value {
+			flatten(path+"."+name, v, out)
+		}
+	case []any:
+		for i, v := range value {
+			at := path
+			if i > 0 {
+				at += "#" + strconv.Itoa(i+1)
+			}
+			flatten(at, v, out)
+		}
+	default:
+		out[path] = fmt.Sprint(value)
+	}
+}
+
 func elements(body []byte, out map[string]string) error {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	var path []string
@@ -264,7 +298,7 @@ func elements(body []byte, out map[string]string) error {
 			text += string(token)
 		case xml.EndElement:
 			if last := path[len(path)-1]; leaf && last != "RequestId" && last != "HostId" && !strings.HasSuffix(strings.Join(path, "."), ".ResponseMetadata.RequestId") {
-				out[strings.Join(path, ".")] = text
+				addText(strings.Join(path, "."), text, out)
 			}
 			path, leaf = path[:len(path)-1], false
 		case nil:

@@ -50,22 +50,24 @@ const (
 	RemovedMarker   = "ObjectRemoved:DeleteMarkerCreated"
 	TaggingPut      = "ObjectTagging:Put"
 	TaggingDelete   = "ObjectTagging:Delete"
+	ACLPut          = "ObjectAcl:Put"
 )
 
-var sent = []string{CreatedPut, CreatedPost, CreatedCopy, CreatedComplete, RemovedDelete, RemovedMarker, TaggingPut, TaggingDelete}
+var sent = []string{CreatedPut, CreatedPost, CreatedCopy, CreatedComplete, RemovedDelete, RemovedMarker, TaggingPut, TaggingDelete, ACLPut}
 
 // unserved are the other event types of S3 ("Supported event types for SQS, SNS, and Lambda"), whose causes the fake
 // does not have.
 var unserved = strings.Fields(`s3:ReducedRedundancyLostObject s3:ObjectRestore:* s3:ObjectRestore:Post s3:ObjectRestore:Completed s3:ObjectRestore:Delete
 	s3:Replication:* s3:Replication:OperationFailedReplication s3:Replication:OperationMissedThreshold s3:Replication:OperationReplicatedAfterThreshold
 	s3:Replication:OperationNotTracked s3:LifecycleExpiration:* s3:LifecycleExpiration:Delete s3:LifecycleExpiration:DeleteMarkerCreated
-	s3:LifecycleTransition s3:IntelligentTiering s3:ObjectAcl:Put`)
+	s3:LifecycleTransition s3:IntelligentTiering`)
 
-// covers reports whether an event type of a configuration, which can end in a wildcard, includes an event.
+// covers reports whether an event type of a configuration, which can end in a wildcard, includes an event. There is no
+// wildcard for ObjectAcl:Put.
 func covers(pattern, name string) bool {
 	if group, all := strings.CutSuffix(pattern, ":*"); all {
 		before, _, _ := strings.Cut(name, ":")
-		return group == "s3:"+before
+		return group == "s3:"+before && name != ACLPut
 	}
 	return pattern == "s3:"+name
 }
@@ -191,21 +193,30 @@ func (r *Rule) filter() (prefix, suffix string) {
 	return prefix, suffix
 }
 
+// common returns event types of two rules that can be the same event, or "".
+func (r *Rule) common(other Rule) (one, two string) {
+	for _, one := range other.Events {
+		for _, two := range r.Events {
+			if slices.ContainsFunc(sent, func(name string) bool { return covers(one, name) && covers(two, name) }) {
+				return one, two
+			}
+		}
+	}
+	return "", ""
+}
+
 // overlaps returns S3's error if one event can match both rules.
 func (r *Rule) overlaps(other Rule) error {
-	common := func(name string) bool {
-		both := func(pattern string) bool { return covers(pattern, name) }
-		return slices.ContainsFunc(r.Events, both) && slices.ContainsFunc(other.Events, both)
-	}
+	one, two := r.common(other)
 	prefix, suffix := r.filter()
 	otherPrefix, otherSuffix := other.filter()
 	prefixes := strings.HasPrefix(prefix, otherPrefix) || strings.HasPrefix(otherPrefix, prefix)
 	suffixes := strings.HasSuffix(suffix, otherSuffix) || strings.HasSuffix(otherSuffix, suffix)
 	switch {
-	case !slices.ContainsFunc(sent, common) || !prefixes || !suffixes:
+	case one == "" || !prefixes || !suffixes:
 		return nil
 	case prefix+suffix+otherPrefix+otherSuffix == "":
-		return awserr.New(http.StatusBadRequest, "InvalidArgument", "Configurations overlap. Configurations on the same bucket cannot share a common event type.")
+		return invalid("Event", one+", "+two, "Configurations overlap. Configurations on the same bucket cannot share a common event type.")
 	}
 	return awserr.New(http.StatusBadRequest, "InvalidArgument",
 		"Configuration is ambiguously defined. Cannot have overlapping suffixes in two rules if the prefixes are overlapping for the same event type.")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,8 @@ func TestConfigurations(t *testing.T) {
 		"without an event":            {[]string{rule("a", someQueue, "")}, "MalformedXML"},
 		"without a queue":             {[]string{rule("a", "", "ObjectCreated:*")}, "MalformedXML"},
 		"an event that is not one":    {[]string{rule("a", someQueue, "ObjectCreated:Patch")}, "InvalidArgument The event"},
+		"an event without a wildcard": {[]string{rule("a", someQueue, "ObjectAcl:*")}, "InvalidArgument The event"},
+		"an event of ACLs":            {[]string{rule("a", someQueue, "ObjectAcl:Put")}, ""},
 		"every event there is":        {[]string{rule("a", someQueue, "*")}, "InvalidArgument The event"},
 		"an event that never happens": {[]string{rule("a", someQueue, "ObjectRestore:Post")}, "NotImplemented The event s3:ObjectRestore:Post"},
 		"a filter by size":            {[]string{rule("a", someQueue, "ObjectCreated:*", "size=1")}, "InvalidArgument filter rule name must be either prefix or suffix"},
@@ -65,7 +68,7 @@ func TestConfigurations(t *testing.T) {
 		"a name instead of an ARN":    {[]string{rule("a", "q", "ObjectCreated:*")}, "InvalidArgument The ARN could not be parsed"},
 		"the ARN of a topic":          {[]string{rule("a", "arn:aws:sns:us-east-1:000000000000:t", "ObjectCreated:*")}, "InvalidArgument The ARN could not be parsed"},
 		"one ID twice":                {[]string{rule("a", someQueue, "ObjectCreated:*"), rule("a", someQueue, "ObjectRemoved:*")}, "InvalidArgument Same ID"},
-		"the same events twice":       {[]string{rule("a", someQueue, "ObjectCreated:*"), rule("b", someQueue, "ObjectCreated:Put")}, "InvalidArgument Configurations overlap"},
+		"the same events twice":       {[]string{rule("a", someQueue, "ObjectCreated:*"), rule("b", someQueue, "ObjectCreated:Put")}, "InvalidArgument Configurations overlap. Configurations on the same bucket cannot share a common event type.[{ArgumentName Event} {ArgumentValue s3:ObjectCreated:*, s3:ObjectCreated:Put}]"},
 		"one prefix in another":       {[]string{rule("a", someQueue, "ObjectCreated:*", "prefix=a/"), rule("b", someQueue, "ObjectCreated:Put", "prefix=a/b")}, "InvalidArgument Configuration is ambiguously defined"},
 		"one suffix in another":       {[]string{rule("a", someQueue, "ObjectCreated:*", "suffix=.gz"), rule("b", someQueue, "ObjectCreated:*", "suffix=.tar.gz")}, "InvalidArgument Configuration is ambiguously defined"},
 		"prefixes of different keys":  {[]string{rule("a", someQueue, "ObjectCreated:*", "prefix=a/"), rule("b", someQueue, "ObjectCreated:*", "prefix=b/")}, ""},
@@ -79,7 +82,7 @@ func TestConfigurations(t *testing.T) {
 			got := ""
 			if err != nil {
 				e := awserr.From(err)
-				got = e.Code + " " + e.Message
+				got = fmt.Sprint(e.Code, " ", e.Message, e.Fields)
 			}
 			if !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
 				t.Errorf("got %q, want %q", got, tc.want)

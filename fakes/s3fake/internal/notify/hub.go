@@ -20,8 +20,8 @@ import (
 type Queues interface {
 	// Refusal returns the reason why S3 cannot send messages about a bucket to the queue with an ARN, or "".
 	Refusal(arn, bucketARN string) string
-	// Send adds a message to the queue.
-	Send(arn, bucketARN string, body []byte) error
+	// Send adds a message to the queue, with the header of a trace or "".
+	Send(arn, bucketARN, trace string, body []byte) error
 }
 
 // Options are the arguments of New.
@@ -94,7 +94,7 @@ func (h *Hub) webhook(arn string) string {
 // Test sends s3:TestEvent to all destinations of a configuration.
 func (h *Hub) Test(c *Configuration, bucket string, now time.Time, o Origin) {
 	for _, arn := range c.destinations() {
-		h.send(arn, "s3:TestEvent of bucket "+bucket, o.BucketARN, testMessage(bucket, now, o))
+		h.send(arn, "s3:TestEvent of bucket "+bucket, o, testMessage(bucket, now, o))
 	}
 }
 
@@ -107,17 +107,17 @@ func (h *Hub) Publish(raw []byte, e Event, o Origin) {
 	}
 	for i := range c.Queues {
 		if r := &c.Queues[i]; r.matches(e.Name, e.Key) {
-			h.send(r.Queue, e.Name+" of "+e.Bucket+"/"+e.Key, o.BucketARN, message(e, o, r.ID))
+			h.send(r.Queue, e.Name+" of "+e.Bucket+"/"+e.Key, o, message(e, o, r.ID))
 		}
 	}
 }
 
-func (h *Hub) send(arn, subject, bucketARN string, body []byte) {
+func (h *Hub) send(arn, subject string, o Origin, body []byte) {
 	if name := h.webhook(arn); name != "" {
 		h.Webhooks.send(name, subject, body)
 		return
 	}
-	if err := h.Queues.Send(arn, bucketARN, body); err != nil {
+	if err := h.Queues.Send(arn, o.BucketARN, o.Trace, body); err != nil {
 		h.Log.Error("The event is lost, because the queue does not accept it. Check the queue and its policy.", "queue", arn, "event", subject, "err", err)
 	}
 }

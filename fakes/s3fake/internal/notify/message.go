@@ -24,6 +24,8 @@ type Origin struct {
 	Owner, Caller     string
 	SourceIP          string
 	RequestID, HostID string
+	// Trace is the header X-Amzn-Trace-Id, which queues return as the attribute AWSTraceHeader.
+	Trace string
 }
 
 const timeFormat = "2006-01-02T15:04:05.000Z"
@@ -31,7 +33,7 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 // message returns the message about an event for the rule with an ID ("Event message structure").
 func message(e Event, o Origin, rule string) []byte {
 	version := "2.1"
-	if strings.HasPrefix(e.Name, "ObjectTagging:") {
+	if !Sequenced(e.Name) {
 		version = "2.3"
 	}
 	object := map[string]any{"key": escape(e.Key)}
@@ -53,6 +55,11 @@ func message(e Event, o Origin, rule string) []byte {
 			"bucket": map[string]any{"name": e.Bucket, "ownerIdentity": map[string]any{"principalId": o.Owner}, "arn": o.BucketARN},
 		},
 	}}})
+}
+
+// Sequenced reports whether an event has a sequencer: it is about the object and not about its tags or its ACL.
+func Sequenced(name string) bool {
+	return name != ACLPut && !strings.HasPrefix(name, "ObjectTagging:")
 }
 
 // escape encodes a key as S3 does in messages: as a query parameter, but with slashes.

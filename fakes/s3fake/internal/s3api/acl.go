@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/notify"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -18,13 +19,13 @@ var (
 // aclDocument is the ACL of a bucket or an object. Without one, and with the bucket owner enforced, the bucket's owner
 // has full control.
 func (q *request) aclDocument(acl *store.ACL) *document {
-	if acl == nil || !aclsEnabled(q.state) {
-		acl = &store.ACL{Grants: []store.Grant{{ID: q.Account.CanonicalID(), Permission: fullControl}}}
+	if !aclsEnabled(q.state) {
+		acl = nil
 	}
 	d := newDocument("AccessControlPolicy")
 	d.start("Owner").text("ID", q.ownerOf(acl)).end()
 	d.start("AccessControlList")
-	for _, g := range acl.Grants {
+	for _, g := range q.grantsOf(acl) {
 		kind, name, value := "CanonicalUser", "ID", g.ID
 		if g.URI != "" {
 			kind, name, value = "Group", "URI", g.URI
@@ -36,6 +37,14 @@ func (q *request) aclDocument(acl *store.ACL) *document {
 		d.text("Permission", g.Permission).end()
 	}
 	return d.end()
+}
+
+// grantsOf returns the grants of an ACL; nil is the private ACL of the bucket's owner.
+func (q *request) grantsOf(acl *store.ACL) []store.Grant {
+	if acl == nil {
+		return []store.Grant{{ID: q.Account.CanonicalID(), Permission: fullControl}}
+	}
+	return acl.Grants
 }
 
 func (q *request) getBucketACL() error { return q.send(q.aclDocument(q.state.ACL)) }
@@ -84,8 +93,11 @@ func (q *request) putObjectACL() error {
 	if err := q.blockACL(acl, "s3:PutObjectAcl", q.objectARN()); err != nil {
 		return err
 	}
-	_, err = q.update(func(v *store.Version) { v.ACL = acl })
-	return q.statusUnless(err, http.StatusOK)
+	return q.statusUnless(q.revise(notify.ACLPut, func(v *store.Version) bool {
+		changed := !slices.Equal(q.grantsOf(v.ACL), q.grantsOf(acl))
+		v.ACL = acl
+		return changed
+	}), http.StatusOK)
 }
 
 // requestedACL reads the new ACL of PutBucketAcl or PutObjectAcl, which is given in one of three ways: a canned ACL,
@@ -176,5 +188,5 @@ func (q *request) blockACL(acl *store.ACL, action, resource string) error {
 		return errAccessDenied
 	}
 	return awserr.Newf(http.StatusForbidden, "AccessDenied",
-		"User: %s is not authorized to perform: %s on resource: %q because public access control lists (ACLs) are prevented by the BlockPublicAcls setting in S3 Block Public Access.", q.principal.ARN, action, resource)
+		"User: %s is not authorized to perform: %s on resource: %q because public ACLs are prevented by the BlockPublicAcls setting in S3 Block Public Access.", q.principal.ARN, action, resource)
 }

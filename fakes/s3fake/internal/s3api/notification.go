@@ -89,12 +89,12 @@ func (q *request) announce(name, key string, v *store.Version) {
 	case notify.RemovedDelete:
 	case notify.RemovedMarker:
 		e.ETag = emptyETag
-	case notify.TaggingPut, notify.TaggingDelete:
+	case notify.TaggingPut, notify.TaggingDelete, notify.ACLPut:
 		e.ETag = v.ETag
 	default:
 		e.ETag, e.Size = v.ETag, v.Size
 	}
-	if name != notify.TaggingPut && name != notify.TaggingDelete {
+	if notify.Sequenced(name) {
 		e.Sequencer = q.Events.Sequencer()
 	}
 	if raw := q.state.Config[configNotification]; raw != nil {
@@ -108,13 +108,16 @@ func (q *request) announce(name, key string, v *store.Version) {
 // emptyETag is the ETag that S3 reports for a delete marker in events: the MD5 of nothing.
 const emptyETag = "d41d8cd98f00b204e9800998ecf8427e"
 
-// announceRemoval sends the event of a deletion. There is none if nothing was deleted.
-func (q *request) announceRemoval(key string, d store.Deleted) {
+// announceRemoval sends the event of a deletion. S3 was recorded to send one for a key that does not exist, too. There is
+// none for a version that does not exist.
+func (q *request) announceRemoval(key, version string, d store.Deleted) {
 	switch {
 	case d.Marker != nil:
 		q.announce(notify.RemovedMarker, key, d.Marker)
 	case d.Version != nil:
 		q.announce(notify.RemovedDelete, key, d.Version)
+	case version == "":
+		q.announce(notify.RemovedDelete, key, &store.Version{ID: store.NullVersion})
 	}
 }
 
@@ -122,7 +125,7 @@ func (q *request) announceRemoval(key string, d store.Deleted) {
 func (q *request) origin() notify.Origin {
 	o := notify.Origin{
 		Region: q.region(), BucketARN: q.bucketARN(), Owner: "A" + q.Account.Options.ID, Caller: "Anonymous",
-		RequestID: q.id, HostID: HostID,
+		RequestID: q.id, HostID: HostID, Trace: q.r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	if q.principal != nil {
 		o.Caller = "AWS:" + q.principal.ID

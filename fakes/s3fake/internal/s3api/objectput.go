@@ -227,7 +227,7 @@ func (q *request) remove(key, version, etag string) (store.Deleted, error) {
 		return store.Deleted{}, nil
 	}
 	if err == nil {
-		q.announceRemoval(key, d)
+		q.announceRemoval(key, version, d)
 	}
 	return d, err
 }

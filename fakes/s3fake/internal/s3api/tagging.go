@@ -108,28 +108,31 @@ func (q *request) deleteObjectTagging() error {
 
 // retag replaces the tags of the object. event is the notification.
 func (q *request) retag(event string, tags []store.Tag) error {
-	defer q.turn(q.key)()
-	v, err := q.update(func(v *store.Version) { v.Tags = tags })
-	if err == nil {
-		q.announce(event, q.key, v)
-	}
-	return err
+	return q.revise(event, func(v *store.Version) bool {
+		v.Tags = tags
+		return true
+	})
 }
 
-// update changes the version that the request names, which must not be a delete marker.
-func (q *request) update(change func(*store.Version)) (*store.Version, error) {
+// revise changes the object with change. If change returns true, it sends the notification event.
+func (q *request) revise(event string, change func(*store.Version) bool) error {
+	defer q.turn(q.key)()
+	notifies := false
 	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
-		change(v)
+		notifies = change(v)
 		return q.marked(v)
 	})
 	if err != nil {
 		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
-			err = q.marked(v)
+			return q.marked(v)
 		}
-		return nil, err
+		return err
+	}
+	if notifies {
+		q.announce(event, q.key, v)
 	}
 	q.versionHeader(v)
-	return v, nil
+	return nil
 }
 
 // untagged is the error of a read of tags if there is no current version: its key includes the bucket, and a delete

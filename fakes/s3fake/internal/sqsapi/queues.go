@@ -51,9 +51,9 @@ type queue struct {
 
 // message is a message of a queue.
 type message struct {
-	id   string
-	body []byte
-	sent time.Time
+	id, trace string
+	body      []byte
+	sent      time.Time
 	// visible is the time from which the message can be received.
 	visible time.Time
 	// first is the time of the first receive. received counts them.
@@ -152,9 +152,9 @@ func (a *API) permitsS3(q *queue, bucketARN string) bool {
 
 const s3Principal = "s3.amazonaws.com"
 
-// Send adds a message from S3 to a queue. If the queue is full, it discards the message and returns an error for the
+// Send adds a message from S3 to a queue, with the header of a trace or "". If the queue is full, it discards the message and returns an error for the
 // first one.
-func (a *API) Send(arn, bucketARN string, body []byte) error {
+func (a *API) Send(arn, bucketARN, trace string, body []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.byARN(arn)
@@ -174,7 +174,7 @@ func (a *API) Send(arn, bucketARN string, body []byte) error {
 		return fmt.Errorf("the queue has %d messages; further messages are discarded until messages are deleted", maxMessages)
 	}
 	q.full = false
-	q.messages = append(q.messages, &message{id: uuid.NewString(), body: body, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
+	q.messages = append(q.messages, &message{id: uuid.NewString(), body: body, trace: trace, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
 	close(q.arrived)
 	q.arrived = make(chan struct{})
 	return nil

@@ -90,6 +90,9 @@ func (r Request) shown(messages []message) receiveResult {
 			"ApproximateFirstReceiveTimestamp": strconv.FormatInt(m.first.UnixMilli(), 10), "ApproximateReceiveCount": strconv.Itoa(m.received),
 			"SenderId": "s3.amazonaws.com", "SentTimestamp": strconv.FormatInt(m.sent.UnixMilli(), 10),
 		}
+		if m.trace != "" {
+			all["AWSTraceHeader"] = m.trace
+		}
 		shown := pairs{}
 		for name, v := range all {
 			if slices.Contains(names, name) || slices.Contains(names, "All") {

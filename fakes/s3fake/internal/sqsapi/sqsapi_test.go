@@ -34,7 +34,7 @@ func TestAQueueIsBounded(t *testing.T) {
 	if err := a.Create("q", nil); err != nil {
 		t.Fatal(err)
 	}
-	send := func() error { return a.Send(a.arn("q"), "arn:aws:s3:::b", []byte("x")) }
+	send := func() error { return a.Send(a.arn("q"), "arn:aws:s3:::b", "", []byte("x")) }
 	for range maxMessages {
 		if err := send(); err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestMessagesExpireAndReappear(t *testing.T) {
 	if err := a.Create("q", map[string]string{"DelaySeconds": "5", "MessageRetentionPeriod": "60"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Send(a.arn("q"), "arn:aws:s3:::b", []byte("x")); err != nil {
+	if err := a.Send(a.arn("q"), "arn:aws:s3:::b", "", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	q := a.queues["q"]
