@@ -11,7 +11,7 @@ import (
 // Event is a change of an object, for Options.OnEvent. It has the members of S3's event messages: Name is without "s3:",
 // VersionID is "" for the null version, ETag is without quotes, Size is 0 for events other than ObjectCreated, and
 // Principal is the caller's ARN, or "" for an anonymous one. Sequencer, compared as a string, is greater for a later
-// event of the same key; events of tags have none.
+// event of the same key; events of tags and ACLs have none.
 type Event struct {
 	Name, Bucket, Key, VersionID, ETag string
 	Size                               int64
