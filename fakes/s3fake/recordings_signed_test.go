@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // field is a field of a form, or its file if file is set.
@@ -34,11 +34,14 @@ type field struct {
 var ofSignature = regexp.MustCompile(`\{(id|credential|expires|signature|wrong)\}`)
 
 // perform sends the request of e: signed by a header, by the URL, as a form, or not at all.
-func (w *world) perform(t *testing.T, c s3fake.Credentials, e *exchange) *httptest.ResponseRecorder {
+func (w *world) perform(t *testing.T, c aws.Credentials, e *exchange) *httptest.ResponseRecorder {
 	t.Helper()
 	now := w.clock().UTC()
 	for _, text := range []*string{&e.request.path, &e.request.headers, &e.request.body} {
 		*text = relative(now, *text)
+	}
+	if e.session {
+		c = aws.Credentials{AccessKeyID: w.known["{key}"], SecretAccessKey: w.known["{secret}"], SessionToken: w.known["{token}"]}
 	}
 	sum := crc32.ChecksumIEEE([]byte(w.fill(e.request.body)))
 	w.known["{crc32}"] = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
@@ -54,9 +57,11 @@ func (w *world) perform(t *testing.T, c s3fake.Credentials, e *exchange) *httpte
 	case ofSignature.MatchString(e.request.path):
 		return w.serve(w.presigned(t, c, e))
 	case e.anonymous:
-		c = s3fake.Credentials{}
+		c = aws.Credentials{}
 	}
-	return w.send(t, c, e.request)
+	op := e.request
+	op.path, op.headers, op.body = w.fill(op.path), w.fill(op.headers), w.fill(op.body)
+	return w.as(t, c, op)
 }
 
 // signedDate is the format of dates in signatures.
@@ -82,7 +87,7 @@ func (w *world) serve(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // presigned returns a request whose signature, if it has one, is in its URL.
-func (w *world) presigned(t *testing.T, c s3fake.Credentials, e *exchange) *http.Request {
+func (w *world) presigned(t *testing.T, c aws.Credentials, e *exchange) *http.Request {
 	t.Helper()
 	target, _ := endpointOf("http://127.0.0.1", w.fillURL(e.request.path))
 	r := httptest.NewRequestWithContext(t.Context(), e.request.method, target, strings.NewReader(w.fill(e.request.body)))
@@ -115,7 +120,7 @@ func (w *world) fillURL(path string) string {
 }
 
 // presignedV4 is the signature of a URL ("Authenticating Requests: Using Query Parameters" in the Amazon S3 API Reference).
-func presignedV4(c s3fake.Credentials, r *http.Request, query url.Values) string {
+func presignedV4(c aws.Credentials, r *http.Request, query url.Values) string {
 	var headers strings.Builder
 	names := query.Get("X-Amz-SignedHeaders")
 	for name := range strings.SplitSeq(names, ";") {
@@ -134,7 +139,7 @@ func presignedV4(c s3fake.Credentials, r *http.Request, query url.Values) string
 	return signV4(c, date[:8], strings.Join([]string{"AWS4-HMAC-SHA256", date, date[:8] + "/us-east-1/s3/aws4_request", hex.EncodeToString(sum[:])}, "\n"))
 }
 
-func signV4(c s3fake.Credentials, day, text string) string {
+func signV4(c aws.Credentials, day, text string) string {
 	key := mac(mac(mac(mac([]byte("AWS4"+c.SecretAccessKey), day), "us-east-1"), "s3"), "aws4_request")
 	return hex.EncodeToString(mac(key, text))
 }
@@ -174,7 +179,7 @@ func presignedV2(r *http.Request, query url.Values) string {
 }
 
 // postForm returns a browser upload. A policy that is JSON is encoded.
-func (w *world) postForm(t *testing.T, c s3fake.Credentials, e *exchange) *http.Request {
+func (w *world) postForm(t *testing.T, c aws.Credentials, e *exchange) *http.Request {
 	t.Helper()
 	policy := ""
 	for _, f := range e.form {

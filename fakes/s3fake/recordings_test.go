@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
@@ -33,6 +35,8 @@ const recordings = "testdata/recordings"
 type recording struct {
 	name      string
 	exchanges []*exchange
+	// keys are the KMS keys that exist; nil means any.
+	keys []string
 }
 
 type exchange struct {
@@ -40,8 +44,8 @@ type exchange struct {
 	status  int
 	// want are the lines of the answer.
 	want []string
-	// anonymous requests have no signature.
-	anonymous bool
+	// anonymous requests have no signature. Those of a session have that of its credentials.
+	anonymous, session bool
 	// partial is an answer that was not recorded. Its lines only name values that later requests need.
 	partial bool
 	// form are the fields of a browser upload.
@@ -81,13 +85,16 @@ func parseRecordings(t *testing.T, text string) []recording {
 		switch {
 		case kind == "==":
 			out = append(out, recording{name: rest})
+		case kind == ">" && strings.HasPrefix(rest, "keys "):
+			out[len(out)-1].keys = strings.Fields(rest)[1:]
 		case kind == ">" && current != nil && current.status == 0:
 			current.add(t, rest)
 		case kind == ">":
 			rest, anonymous := strings.CutPrefix(rest, "anonymous ")
+			rest, session := strings.CutPrefix(rest, "session ")
 			rest, queues := strings.CutPrefix(rest, "sqs ")
 			method, path, _ := strings.Cut(rest, " ")
-			current = &exchange{anonymous: anonymous, request: operation{method: method, path: path, headers: "Content-Md5: "}}
+			current = &exchange{anonymous: anonymous, session: session, request: operation{method: method, path: path, headers: "Content-Md5: "}}
 			if queues {
 				current.request.service, current.request.headers = "sqs", "Content-Md5: \nContent-Type: application/x-www-form-urlencoded"
 			}
@@ -149,12 +156,12 @@ func (r recording) replay(t *testing.T) {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)
 	clock := func() time.Time { return now }
-	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{Now: clock}), known: map[string]string{}, clock: clock}
+	w := &world{Server: faketest.Open(t, s3fake.New, s3fake.Options{Now: clock, KMSKeys: r.keys}), known: map[string]string{}, clock: clock}
 	recorder := s3fake.Credentials{AccessKeyID: "AKIARECORDERRECORDER", SecretAccessKey: "secret"}
 	wantNoError(t, w.ImportUser(s3fake.ImportedUser{Name: "recorder", Credentials: recorder, Policy: allow("*", "*")}))
 	for i, e := range r.exchanges {
 		now = now.Add(e.later + time.Millisecond)
-		got := w.perform(t, recorder, e)
+		got := w.perform(t, aws.Credentials{AccessKeyID: recorder.AccessKeyID, SecretAccessKey: recorder.SecretAccessKey}, e)
 		where := fmt.Sprintf("request %d, %s %s", i+1, e.request.method, w.fill(e.request.path))
 		if got.Code != e.status {
 			t.Fatalf("%s: got %d, want %d\n%s", where, got.Code, e.status, got.Body.String())
@@ -220,7 +227,7 @@ func answer(got *httptest.ResponseRecorder) (map[string]string, error) {
 	out := map[string]string{}
 	for name, values := range got.Header() {
 		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, "x-amz-") && lower != "x-amz-request-id" && lower != "x-amz-id-2" || slices.Contains(comparedHeaders, lower) {
+		if strings.HasPrefix(lower, "access-control-") || strings.HasPrefix(lower, "x-amz-") && lower != "x-amz-request-id" && lower != "x-amz-id-2" || slices.Contains(comparedHeaders, lower) {
 			out[lower] = strings.Join(values, ", ")
 		}
 	}
@@ -243,7 +250,7 @@ func isXML(contentType string) bool {
 const maxShown = 300
 
 var comparedHeaders = []string{
-	"etag", "accept-ranges", "cache-control", "content-disposition", "content-encoding", "content-language", "content-range", "expires", "location", "allow",
+	"etag", "accept-ranges", "cache-control", "content-disposition", "content-encoding", "content-language", "content-range", "expires", "location", "allow", "vary",
 }
 
 // addText adds the text of an element, or, if it is a JSON object, its members.

@@ -91,15 +91,32 @@ func (q *request) matchCORS(origin, method string, headers []string) *corsRule {
 	return nil
 }
 
-// allowOrigin adds CORS headers to the response of an ordinary request.
+// allowOrigin adds CORS headers to the response of an ordinary request. S3 was recorded to judge such a request by the
+// method and headers that it asks for, as if it was a preflight request.
 func (q *request) allowOrigin() {
 	origin := q.r.Header.Get("Origin")
 	if origin == "" || q.state.Config[configCORS] == nil {
 		return
 	}
-	if r := q.matchCORS(origin, q.r.Method, nil); r != nil {
+	if r := q.matchCORS(origin, cmp.Or(q.r.Header.Get(askedMethod), q.r.Method), q.askedHeaders()); r != nil {
 		q.corsHeaders(r, origin)
 	}
+}
+
+const (
+	askedMethod  = "Access-Control-Request-Method"
+	askedHeaders = "Access-Control-Request-Headers"
+)
+
+// askedHeaders are the names of headers that the browser wants to send.
+func (q *request) askedHeaders() []string {
+	var names []string
+	for name := range strings.SplitSeq(q.r.Header.Get(askedHeaders), ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (q *request) corsHeaders(r *corsRule, origin string) {
@@ -117,48 +134,44 @@ func (q *request) corsHeaders(r *corsRule, origin string) {
 	if r.MaxAge != nil {
 		h.Set("Access-Control-Max-Age", itoa(*r.MaxAge))
 	}
-	h.Set("Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method")
+	h.Set("Vary", "Origin, "+askedHeaders+", "+askedMethod)
 }
 
-func (q *request) corsForbidden(message, method string) error {
-	kind := "BUCKET"
-	if q.key != "" && q.state.Name != "" {
-		kind = "OBJECT"
-	}
+func corsForbidden(message, method, kind string) error {
 	return awserr.New(http.StatusForbidden, "AccessForbidden", message).With("Method", method).With("ResourceType", kind)
 }
 
 // preflight responds to a browser's OPTIONS request from the bucket's CORS rules.
 func (q *request) preflight() error {
-	origin, method := q.r.Header.Get("Origin"), q.r.Header.Get("Access-Control-Request-Method")
+	origin, method := q.r.Header.Get("Origin"), q.r.Header.Get(askedMethod)
 	if origin == "" {
 		return awserr.New(http.StatusBadRequest, "BadRequest", "Insufficient information. Origin request header needed.")
 	}
 	if err := q.findBucket(); err != nil {
 		if is(err, store.ErrNoBucket) {
-			return q.corsForbidden("CORSResponse: Bucket not found", cmp.Or(method, q.r.Method))
+			return corsForbidden("CORSResponse: Bucket not found", cmp.Or(method, q.r.Method), "BUCKET")
 		}
 		return err
+	}
+	if q.state.Config[configCORS] == nil {
+		return corsForbidden("CORSResponse: CORS is not enabled for this bucket.", cmp.Or(method, q.r.Method), "BUCKET")
 	}
 	if !slices.Contains(corsMethods, method) {
 		return awserr.New(http.StatusBadRequest, "BadRequest", "Invalid Access-Control-Request-Method: "+method)
 	}
-	var headers []string
-	for h := range strings.SplitSeq(q.r.Header.Get("Access-Control-Request-Headers"), ",") {
-		if h = strings.TrimSpace(h); h == "" {
-			continue
-		}
+	headers := q.askedHeaders()
+	for _, h := range headers {
 		if strings.Trim(h, headerCharacters) != "" {
-			return awserr.New(http.StatusBadRequest, "BadRequest", `Access-Control-Request-Headers "`+h+`" contains invalid character.`)
+			return awserr.New(http.StatusBadRequest, "BadRequest", askedHeaders+` "`+h+`" contains invalid character.`)
 		}
-		headers = append(headers, h)
-	}
-	if q.state.Config[configCORS] == nil {
-		return q.corsForbidden("CORSResponse: CORS is not enabled for this bucket.", method)
 	}
 	r := q.matchCORS(origin, method, headers)
 	if r == nil {
-		return q.corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.", method)
+		kind := "BUCKET"
+		if q.key != "" {
+			kind = "OBJECT"
+		}
+		return corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.", method, kind)
 	}
 	q.corsHeaders(r, origin)
 	if len(headers) > 0 {
