@@ -100,7 +100,6 @@ func TestAssumeRole(t *testing.T) {
 		"with eleven session policies":           {everything, eleven, false, 400, "ValidationError", "policyArns"},
 		"with a second factor":                   {everything, []string{"RoleArn=" + traveller, name, "SerialNumber=GAHT12345678", "TokenCode=123456"}, false, 501, "NotImplemented", "SerialNumber"},
 		"with a source identity":                 {everything, []string{"RoleArn=" + traveller, name, "SourceIdentity=me"}, false, 501, "NotImplemented", "SourceIdentity"},
-		"with tags for the sessions after it":    {everything, []string{"RoleArn=" + traveller, name, tag, value, "TransitiveTagKeys.member.1=team"}, false, 501, "NotImplemented", "TransitiveTagKeys"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,6 +114,36 @@ func TestAssumeRole(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", got.Code, got.Body, tc.status, tc.code)
 			}
 		})
+	}
+}
+
+// TestTransitiveTags requests sessions from a session. They have only its transitive tag, which their roles must trust.
+func TestTransitiveTags(t *testing.T) {
+	t.Parallel()
+	const trusting, strict = "RoleArn=arn:aws:iam::000000000000:role/trusting", "RoleArn=arn:aws:iam::000000000000:role/strict"
+	const tagged = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*",` +
+		`"Condition":{"StringEquals":{"aws:PrincipalTag/team":"a"},"Null":{"aws:PrincipalTag/site":"true"}}}]}`
+	w := newWorld(t)
+	caller := w.travellers(t, allow("*", "*"))
+	for _, op := range []operation{
+		query("CreateRole", "RoleName=trusting", "AssumeRolePolicyDocument="+tagsToo), query("PutRolePolicy", "RoleName=trusting", "PolicyName=p", "PolicyDocument="+tagged),
+		query("CreateRole", "RoleName=strict", "AssumeRolePolicyDocument="+trust),
+	} {
+		if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", op.actions, got.Code, got.Body)
+		}
+	}
+	first := w.assume(t, caller, "RoleArn="+traveller, "RoleSessionName=first", "TransitiveTagKeys.member.1=team",
+		"Tags.member.1.Key=team", "Tags.member.1.Value=a", "Tags.member.2.Key=site", "Tags.member.2.Value=b")
+	read := operation{method: http.MethodGet, path: "/docs/k"}
+	if got := w.as(t, w.assume(t, first, trusting, "RoleSessionName=second"), read); got.Code != http.StatusOK {
+		t.Errorf("a session of the session: %d %s", got.Code, got.Body)
+	}
+	if got := w.as(t, w.assume(t, caller, trusting, "RoleSessionName=other"), read); got.Code != http.StatusForbidden {
+		t.Errorf("a session without tags: %d %s", got.Code, got.Body)
+	}
+	if got := w.as(t, first, query("AssumeRole", strict, "RoleSessionName=second")); got.Code != http.StatusForbidden || !strings.Contains(got.Body.String(), "sts:TagSession") {
+		t.Errorf("a role that does not trust tags: %d %s", got.Code, got.Body)
 	}
 }
 

@@ -165,8 +165,10 @@ type NewSession struct {
 	Duration time.Duration
 	Policies []string
 	Tags     []Tag
-	Provider string
-	Subject  string
+	// Transitive are the keys of transitive tags.
+	Transitive []string
+	Provider   string
+	Subject    string
 	// UserID is set for a session of a user instead of a role.
 	UserID string
 	// TokenSize is the minimum size of the session token in bytes.
@@ -184,7 +186,7 @@ func (a *Account) CreateSession(in NewSession) (Session, error) {
 	}
 	s := &Session{
 		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: token, Role: in.Role.Name, RoleID: in.Role.ID, UserID: in.UserID,
-		Name: in.Name, Issued: now, Expires: now.Add(in.Duration), Policies: in.Policies, Tags: in.Tags, Provider: in.Provider, Subject: in.Subject,
+		Name: in.Name, Issued: now, Expires: now.Add(in.Duration), Policies: in.Policies, Tags: in.Tags, Transitive: in.Transitive, Provider: in.Provider, Subject: in.Subject,
 	}
 	if err := a.save(tableSessions, s.KeyID, s); err != nil {
 		return Session{}, err

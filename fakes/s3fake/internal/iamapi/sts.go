@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
@@ -21,7 +22,7 @@ func stsOperations() map[string]operation {
 		"GetSessionToken":   {service: "sts", allowed: true, run: getSessionToken, parameters: accept.Names("DurationSeconds", "MinimumSessionTokenSize")},
 		"AssumeRole": {
 			service: "sts", allowed: true, run: assumeRole,
-			parameters: tagParameters.With("DurationSeconds", "ExternalId", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName"),
+			parameters: tagParameters.With("DurationSeconds", "ExternalId", "MinimumSessionTokenSize", "Policy", "PolicyArns.member.arn", "RoleArn", "RoleSessionName", "TransitiveTagKeys.member"),
 		},
 		"AssumeRoleWithWebIdentity": {
 			service: "sts", open: true, run: assumeRoleWithWebIdentity,
@@ -196,7 +197,7 @@ func assumeRole(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Tags, err = c.tags(); err != nil {
+	if err := c.sessionTags(&in); err != nil {
 		return nil, err
 	}
 	if err := c.mayAssume(in); err != nil {
@@ -214,6 +215,45 @@ func assumeRole(c *call) (any, error) {
 	return out, nil
 }
 
+// sessionTags reads the tags of a session and adds those that it inherits: a transitive tag is also a tag of sessions that
+// the session requests ("Chaining roles with session tags" in the IAM User Guide).
+func (c *call) sessionTags(in *iam.NewSession) (err error) {
+	if in.Tags, err = c.tags(); err != nil {
+		e := awserr.From(err)
+		if e.Code == "InvalidInput" { // STS was recorded to use another code than IAM
+			e = badParameter(e.Message)
+		}
+		return e
+	}
+	at := func(key string) int {
+		return slices.IndexFunc(in.Tags, func(t iam.Tag) bool { return strings.EqualFold(t.Key, key) })
+	}
+	for _, key := range c.members("TransitiveTagKeys") {
+		i := at(key)
+		if i < 0 {
+			return badParameter("The specified transitive tag key must be included in the requested tags.")
+		}
+		in.Transitive = append(in.Transitive, in.Tags[i].Key)
+	}
+	if c.Principal.Session == nil {
+		return nil
+	}
+	for _, t := range c.Principal.Session.Tags {
+		switch {
+		case !slices.Contains(c.Principal.Session.Transitive, t.Key):
+		case at(t.Key) >= 0:
+			return badParameter("One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from the calling session.")
+		default:
+			in.Tags, in.Transitive = append(in.Tags, t), append(in.Transitive, t.Key)
+		}
+	}
+	return nil
+}
+
+func badParameter(message string) *awserr.Error {
+	return awserr.New(http.StatusBadRequest, "InvalidParameterValue", message)
+}
+
 // mayAssume evaluates the role's trust policy and the caller's own policies. Both must also allow the session tags,
 // which require a separate permission ("Pass session tags in AWS STS" in the IAM User Guide).
 func (c *call) mayAssume(in iam.NewSession) error {
@@ -222,6 +262,7 @@ func (c *call) mayAssume(in iam.NewSession) error {
 		ctx.Set("sts:ExternalId", id)
 	}
 	ctx.Set("sts:RoleSessionName", in.Name)
+	ctx.Set("sts:TransitiveTagKeys", in.Transitive...)
 	trust, err := c.account.TrustOf(&in.Role)
 	if err != nil {
 		return err

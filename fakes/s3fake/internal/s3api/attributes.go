@@ -253,12 +253,20 @@ var keyID = regexp.MustCompile(`^(mrk-)?[0-9a-f-]{32,36}$`)
 // noKey is the error for a KMS key that does not exist in the bucket's region.
 func (q *request) noKey(arn, id string) error {
 	message := "Key '" + arn + "' does not exist"
-	if parts := strings.Split(arn, ":"); len(parts) > 3 && parts[3] != q.region() {
-		message = "Invalid arn " + parts[3]
+	if region := regionOfKey(arn); region != q.region() {
+		message = "Invalid arn " + region
 	} else if id != "" && !keyID.MatchString(id) {
 		message = "Invalid keyId '" + id + "'"
 	}
 	return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", message)
+}
+
+// regionOfKey returns the region in the ARN of a key, or "".
+func regionOfKey(arn string) string {
+	if parts := strings.Split(arn, ":"); len(parts) > 3 {
+		return parts[3]
+	}
+	return ""
 }
 
 var errKMSVersion = invalidArgument("Authorization", "null", "Requests specifying Server Side Encryption with AWS KMS managed keys require AWS Signature Version 4.")
@@ -278,6 +286,8 @@ func (q *request) useKey(e store.Encryption, action string) error {
 		return errKMSVersion
 	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && !q.principal.Foreign:
 		return nil
+	case regionOfKey(arn) != q.region():
+		return q.noKey(arn, id)
 	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
 		return q.noKey(arn, id)
 	}

@@ -155,6 +155,9 @@ func (q *request) listBuckets() error {
 	}
 	prefix, after := q.param("prefix"), ""
 	region := q.param("bucket-region")
+	if region != "" && !q.serves(region) {
+		return invalidArgument("bucket-region", "", "Argument value "+region+" is not a valid AWS Region")
+	}
 	if token := q.param("continuation-token"); token != "" {
 		name, err := decodeToken(token)
 		if err != nil {
