@@ -213,6 +213,7 @@ func TestPostPolicy(t *testing.T) {
 		"no credential":                       {policy: anyKey, fields: map[string]string{"x-amz-credential": "-"}, status: 400, code: "InvalidArgument"},
 		"no date":                             {policy: anyKey, fields: map[string]string{"x-amz-date": "-"}, status: 400, code: "InvalidArgument"},
 		"no algorithm":                        {policy: anyKey, fields: map[string]string{"x-amz-algorithm": "-"}, status: 400, code: "InvalidArgument"},
+		// As recorded in test_s3/test_post_request_missing_signature[s3]; the documentation excludes it.
 		"Signature Version 2":                 {policy: anyKey, fields: map[string]string{"AWSAccessKeyId": "a", "signature": "b"}, status: 403, code: "InvalidAccessKeyId"},
 		"no key":                              {policy: `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"docs"},{signed}]}`, fields: map[string]string{"key": "-"}, status: 400, code: "InvalidArgument"},
 		"a field twice":                       {policy: anyKey, fields: map[string]string{"Key": "up/b"}, status: 400, code: "InvalidArgument"},

@@ -56,7 +56,7 @@ func TestResponses(t *testing.T) {
 		"no expiration elsewhere":            {[]operation{rules}, put("/docs/new", "X-Amz-Tagging: a=b", "x"), 200, "!X-Amz-Expiration", ""},
 		"the end of an upload":               {[]operation{rules}, operation{method: http.MethodPost, path: "/docs/new?uploads"}, 200, "X-Amz-Abort-Rule-Id: stale parts", ""},
 		"the encryption of a copied part":    {nil, put("/docs/sealed?partNumber=2&uploadId={sealed}", copied, ""), 200, "X-Amz-Server-Side-Encryption: aws:kms", ""},
-		// As recorded; the documentation shows base64.
+		// As recorded in test_s3/test_s3_invalid_content_md5; the documentation shows base64.
 		"a wrong digest, in hexadecimal":   {nil, put("/docs/new", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", "x"), 400, "", "<ExpectedDigest>d41d8cd98f00b204e9800998ecf8427e</ExpectedDigest><CalculatedDigest>ndTkYSaMgDT1yFZOFVxnpg==</CalculatedDigest>"},
 		"the versions of a key":            {nil, get("/docs/k?versions", ""), 400, "", "<Code>InvalidRequest</Code><Message>There is no such thing as the ?versions sub-resource for a key</Message>"},
 		"the uploads of a key":             {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
@@ -65,7 +65,7 @@ func TestResponses(t *testing.T) {
 		"an empty version among deletions": {nil, operation{method: http.MethodPost, path: "/docs?delete", body: `<Delete><Object><Key>k</Key><VersionId/></Object></Delete>`}, 400, "", "Version id cannot be the empty string"},
 		"an empty version of a source":     {nil, put("/docs/new", copied+"?versionId=", ""), 400, "", "Version id cannot be the empty string"},
 		"the null version of a new object": {[]operation{suspended}, put("/empty/k", "", "x"), 200, "!X-Amz-Version-Id", ""},
-		// As recorded, in contrast to other writes.
+		// As recorded in test_s3/test_s3_copy_object_in_place_suspended_only, in contrast to other writes.
 		"the null version of a copy": {[]operation{suspended}, put("/empty/k", copied, ""), 200, "X-Amz-Version-Id: null", ""},
 		"the null version of an upload in parts": {
 			[]operation{suspended, {method: http.MethodPost, path: "/empty/k?uploads"}, put("/empty/k?partNumber=1&uploadId={upload}", "", "part")},
@@ -75,7 +75,7 @@ func TestResponses(t *testing.T) {
 		"the null version of a delete marker":     {[]operation{suspended, put("/empty/k", "", "x")}, operation{method: http.MethodDelete, path: "/empty/k"}, 204, "X-Amz-Version-Id: null", ""},
 		"the version of a copy":                   {nil, put("/docs/new", copied, ""), 200, "X-Amz-Version-Id: *", ""},
 		"metadata in UTF-8, taken for ISO 8859-1": {[]operation{put("/docs/new", "X-Amz-Meta-A: \u00c4", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?B?w4PChA==?=", ""},
-		// As recorded; the User Guide's examples use the encoding B.
+		// As recorded in test_s3/test_user_metadata_rfc2047_encoded; the User Guide's examples use the encoding B.
 		"metadata by RFC 2047": {[]operation{put("/docs/new", "X-Amz-Meta-A: =?UTF-8?Q?=C3=84?=", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?Q?=C3=84?=", ""},
 		"metadata in ASCII":    {[]operation{put("/docs/new", "X-Amz-Meta-A: a=b; c", "x")}, head("/docs/new"), 200, "x-amz-meta-a: a=b; c", ""},
 	}
@@ -245,6 +245,7 @@ func TestMessages(t *testing.T) {
 	}{
 		"NoSuchBucket":                         {get("/nowhere"), "The specified bucket does not exist"},
 		"NoSuchKey":                            {get("/docs/none"), "The specified key does not exist."},
+		// As recorded in test_s3_api/test_delete_object_versioned; an ID that S3 never issued is invalid.
 		"NoSuchVersion":                        {get("/docs/k?versionId={locked}"), "The specified version does not exist."},
 		"NoSuchUpload":                         {get("/docs/k?uploadId=none"), "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed."},
 		"NoSuchBucketPolicy":                   {get("/empty?policy"), "The bucket policy does not exist"},
