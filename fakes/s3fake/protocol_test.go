@@ -243,8 +243,8 @@ func TestMessages(t *testing.T) {
 		op      operation
 		message string
 	}{
-		"NoSuchBucket":                         {get("/nowhere"), "The specified bucket does not exist"},
-		"NoSuchKey":                            {get("/docs/none"), "The specified key does not exist."},
+		"NoSuchBucket": {get("/nowhere"), "The specified bucket does not exist"},
+		"NoSuchKey":    {get("/docs/none"), "The specified key does not exist."},
 		// As recorded in test_s3_api/test_delete_object_versioned; an ID that S3 never issued is invalid.
 		"NoSuchVersion":                        {get("/docs/k?versionId={locked}"), "The specified version does not exist."},
 		"NoSuchUpload":                         {get("/docs/k?uploadId=none"), "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed."},
