@@ -166,6 +166,8 @@ func (c IAMConfig) signingRegion() string {
 		return c.Region
 	case c.Partition == "aws-cn":
 		return "cn-north-1"
+	case c.Partition == "aws-eusc":
+		return "eusc-de-east-1"
 	case c.Partition == "aws-us-gov":
 		return "us-gov-west-1"
 	default:

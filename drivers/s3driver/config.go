@@ -98,8 +98,8 @@ type IAMConfig struct {
 	// Region is the region in signatures for an IAM API with its own endpoint. Default: the IAM region of the
 	// partition, us-east-1 for aws.
 	Region string `json:"region,omitempty"`
-	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: the partition of the region; aws if an
-	// endpoint is set.
+	// Partition is the second part of ARNs: aws, aws-cn, aws-eusc, aws-us-gov. Default: the partition of the region;
+	// aws if an endpoint is set.
 	Partition string `json:"partition,omitempty"`
 	// Path is the path of the users, to which the driver's own permissions can be limited. Default: /cosi/<driver
 	// name>/.
@@ -139,6 +139,8 @@ func (b BackendConfig) publicEndpoint(region string) string {
 		return strings.TrimRight(b.Endpoint, "/")
 	case b.IAM.Partition == "aws-cn":
 		return "https://s3." + region + ".amazonaws.com.cn"
+	case b.IAM.Partition == "aws-eusc":
+		return "https://s3." + region + ".amazonaws.eu"
 	default:
 		return "https://s3." + region + ".amazonaws.com"
 	}

@@ -164,7 +164,7 @@ func FuzzParseConfig(f *testing.F) {
 func TestPartitionOfTheRegion(t *testing.T) {
 	t.Parallel()
 	for settings, want := range map[string]string{
-		"region: eu-central-1": "aws", "region: cn-north-1": "aws-cn", "region: us-gov-east-1": "aws-us-gov", "region: cn-lab, endpoint: 'https://s3.lab.example.com'": "aws",
+		"region: eu-central-1": "aws", "region: cn-north-1": "aws-cn", "region: us-gov-east-1": "aws-us-gov", "region: eusc-de-east-1": "aws-eusc", "region: cn-lab, endpoint: 'https://s3.lab.example.com'": "aws",
 	} {
 		config, err := s3driver.Format().Parse([]byte("backends: {a: {type: aws, " + settings + "}}"))
 		if err != nil {

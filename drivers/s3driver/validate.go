@@ -51,7 +51,7 @@ func typeNames(types map[BackendType]storeType) []string {
 
 // partitionOf returns the AWS partition of a region.
 func partitionOf(region string) string {
-	for _, partition := range []string{"aws-cn", "aws-us-gov"} {
+	for _, partition := range []string{"aws-cn", "aws-eusc", "aws-us-gov"} {
 		if strings.HasPrefix(region, strings.TrimPrefix(partition, "aws-")+"-") {
 			return partition
 		}

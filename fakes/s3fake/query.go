@@ -147,7 +147,7 @@ func (q *query) respond(requestID string) ([]byte, error) {
 }
 
 // iamRegions maps partitions other than aws to the region of their only IAM service.
-var iamRegions = map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
+var iamRegions = map[string]string{"aws-cn": "cn-north-1", "aws-eusc": "eusc-de-east-1", "aws-us-gov": "us-gov-west-1"}
 
 // authenticate verifies the signature. IAM is global and its requests are signed for one region of the partition; STS
 // is also regional.

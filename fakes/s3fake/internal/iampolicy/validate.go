@@ -128,7 +128,7 @@ func checkARN(resource string) error {
 	return malformed("Partition %q is not valid for resource %q.", fields[1], strings.Join(fields, ":"))
 }
 
-func partitions() []string { return []string{"aws", "aws-cn", "aws-us-gov"} }
+func partitions() []string { return []string{"aws", "aws-cn", "aws-eusc", "aws-us-gov"} }
 
 // conditionsValid accepts only known operators. IAM does not check keys and values at this point.
 func conditionsValid(conditions []Condition) bool {

@@ -27,6 +27,7 @@ var regions = map[string][]string{
 		"eu-west-3", "il-central-1", "me-central-1", "me-south-1", "mx-central-1", "sa-east-1", classicRegion, "us-east-2", "us-west-1", "us-west-2",
 	},
 	"aws-cn":     {"cn-north-1", "cn-northwest-1"},
+	"aws-eusc":   {"eusc-de-east-1"},
 	"aws-us-gov": {"us-gov-east-1", "us-gov-west-1"},
 }
 
