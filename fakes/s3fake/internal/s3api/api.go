@@ -89,6 +89,9 @@ type request struct {
 	customer string
 	// form holds the fields of a browser upload.
 	form map[string]string
+	// seen is the version that version returned. source is the request for the source of a copy.
+	seen   *seen
+	source *request
 	// events are those for the callback, until the end of the turn.
 	events []notify.Event
 	// done means that the response's status has been written, so an error can only close the connection.
@@ -135,6 +138,7 @@ func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error 
 	q.w, q.id = w, requestID
 	err := p.err
 	if err == nil {
+		defer q.unpin()
 		err = q.serve()
 	}
 	if err == nil {

@@ -41,7 +41,7 @@ func setRequestTags(ctx iampolicy.Context, tags []xmlTag) {
 
 // existingTags adds the tags of the object that the request is about.
 func (q *request) existingTags() {
-	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
+	v, err := q.version()
 	if err != nil || len(v.Tags) == 0 {
 		return
 	}

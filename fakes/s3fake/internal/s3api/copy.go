@@ -69,18 +69,19 @@ func climbs(key string) bool {
 	return depth == 0
 }
 
-// openSource checks the caller's right to read the source and opens it. The checks run under the source bucket's
-// own policy.
-func (q *request) openSource(s source, extra ...string) (*store.Version, *request, func(), error) {
+// openSource checks the caller's right to read the source and opens it until the end of the request. The checks run under
+// the source bucket's own policy.
+func (q *request) openSource(s source, extra ...string) (*store.Version, *request, error) {
 	from := &request{API: q.API, r: q.r, w: q.w, op: q.op, query: url.Values{}, bucket: s.bucket, key: s.key, signed: q.signed, principal: q.principal}
+	q.source = from
 	if s.version != "" {
 		from.query.Set("versionId", s.version)
 	}
 	if err := q.checkOwner(q.r.Header.Get("X-Amz-Source-Expected-Bucket-Owner")); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if err := from.findBucket(); err != nil {
-		return nil, nil, nil, from.wireError(err)
+		return nil, nil, from.wireError(err)
 	}
 	from.existingTags()
 	needs := versioned("s3:GetObject", "s3:GetObjectVersion")(from)
@@ -88,17 +89,13 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 		needs = append(needs, permission{action, from.objectARN()})
 	}
 	if err := from.authorize(needs...); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	v, release, err := q.Store.Open(s.bucket, s.key, s.version)
+	v, err := from.version()
 	if err != nil {
-		return nil, nil, nil, from.wireError(from.hide(err))
+		return nil, nil, from.wireError(from.hide(err))
 	}
-	if err := from.checkSource(v); err != nil {
-		release()
-		return nil, nil, nil, err
-	}
-	return v, from, release, nil
+	return v, from, from.checkSource(v)
 }
 
 // checkSource checks whether the version can be copied.
@@ -154,11 +151,10 @@ func (q *request) copyObject() error {
 		return err
 	}
 	invalid := err
-	v, from, release, err := q.openSource(s)
+	v, from, err := q.openSource(s)
 	if err != nil {
 		return err
 	}
-	defer release()
 	if err := q.copyAttributes(&attrs, v, from, replace, retag); err != nil {
 		return err
 	}

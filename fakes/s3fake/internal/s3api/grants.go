@@ -253,7 +253,13 @@ func (q *request) granted(p permission) iampolicy.Grant {
 		}
 		return q.grantedBy(q.state.ACL, "WRITE")
 	}
-	v, err := q.Store.Get(q.bucket, key, q.param("versionId"))
+	var v *store.Version
+	var err error
+	if key == q.key {
+		v, err = q.version()
+	} else { // of DeleteObjects
+		v, err = q.Store.Get(q.bucket, key, "")
+	}
 	if err != nil {
 		return iampolicy.NoGrant
 	}

@@ -173,11 +173,10 @@ func (q *request) uploadPartCopy() error {
 	if err := q.openParts(u); err != nil {
 		return err
 	}
-	v, _, release, err := q.openSource(s)
+	v, _, err := q.openSource(s)
 	if err != nil {
 		return err
 	}
-	defer release()
 	offset, length, err := q.copySpan(v)
 	if err != nil {
 		return err

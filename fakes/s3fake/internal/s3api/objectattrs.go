@@ -43,11 +43,10 @@ func (q *request) getAttributes() error {
 	if err != nil {
 		return err
 	}
-	v, release, err := q.openObject()
+	v, err := q.openObject()
 	if err != nil {
 		return err
 	}
-	defer release()
 	if err := q.unseal(v.Encryption, objectKey); err != nil {
 		return err
 	}

@@ -41,11 +41,10 @@ func archived(v *store.Version) bool {
 
 // withObject writes the headers of an object and then calls body.
 func (q *request) withObject(body func(v *store.Version, s span) error) error {
-	v, release, err := q.openObject()
+	v, err := q.openObject()
 	if err != nil {
 		return err
 	}
-	defer release()
 	s, err := q.respondHead(v)
 	if err != nil {
 		return err
@@ -62,29 +61,56 @@ func (s span) status() int {
 	return http.StatusOK
 }
 
+// seen is a version, pinned until unpin is called.
+type seen struct {
+	v       *store.Version
+	release func()
+	err     error
+}
+
+// version returns the version that the request is about. It is the same one until the end of the request, so that a
+// request reads the version that it was authorized for, also if the object is replaced in between.
+func (q *request) version() (*store.Version, error) {
+	if q.seen == nil {
+		s := &seen{}
+		s.v, s.release, s.err = q.Store.Open(q.bucket, q.key, q.param("versionId"))
+		q.seen = s
+	}
+	return q.seen.v, q.seen.err
+}
+
+// unpin ends the use of the version and of the source.
+func (q *request) unpin() {
+	if q.seen != nil && q.seen.release != nil {
+		q.seen.release()
+	}
+	if q.source != nil {
+		q.source.unpin()
+	}
+}
+
 // openObject finds the version and rejects delete markers as S3 does.
-func (q *request) openObject() (*store.Version, func(), error) {
+func (q *request) openObject() (*store.Version, error) {
 	const encryption = "x-amz-server-side-encryption"
 	if v := q.header(encryption); v != "" { // it is for writes (API Reference, GetObject and HeadObject)
-		return nil, nil, invalidArgument(encryption, v, encryption+" header is not supported for this operation.")
+		return nil, invalidArgument(encryption, v, encryption+" header is not supported for this operation.")
 	}
 	if _, err := q.rangedPart(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	v, release, err := q.Store.Open(q.bucket, q.key, q.param("versionId"))
+	v, err := q.version()
 	if err != nil {
 		if v != nil && v.DeleteMarker {
 			q.w.Header().Set("X-Amz-Delete-Marker", "true")
 			q.w.Header().Set("X-Amz-Version-Id", v.ID)
 		}
-		return nil, nil, q.hide(err)
+		return nil, q.hide(err)
 	}
 	if v.DeleteMarker {
-		release()
 		q.w.Header().Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
-		return nil, nil, q.marked(v)
+		return nil, q.marked(v)
 	}
-	return v, release, nil
+	return v, nil
 }
 
 // respondHead judges conditions and ranges and sets all headers.

@@ -149,7 +149,7 @@ func (q *request) untagged(v *store.Version, err error) error {
 
 // get returns the version that the request names, or the current one.
 func (q *request) get() (*store.Version, error) {
-	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
+	v, err := q.version()
 	if err != nil {
 		return v, q.hide(err)
 	}
