@@ -25,7 +25,7 @@ func actionOf(operation string) string {
 	return map[string]string{
 		"Get Blob": blobs + "read", "Get Blob Properties": blobs + "read", "Get Blob Metadata": blobs + "read", "Get Block List": blobs + "read",
 		"Put Blob, new": blobs + "write", "Put Blob, overwrite": blobs + "write", "Put Block": blobs + "write", "Put Block List": blobs + "write",
-		"Append Block": blobs + "write", "Set Blob Metadata": blobs + "write", "Set Blob Properties": blobs + "write", "Set Blob Tier": blobs + "write",
+		"Append Block": blobs + "write", "Put Page": blobs + "write", "Get Page Ranges": blobs + "read", "Set Blob Metadata": blobs + "write", "Set Blob Properties": blobs + "write", "Set Blob Tier": blobs + "write",
 		"Snapshot Blob": blobs + "write", "Lease Blob": blobs + "write", "Delete Blob": blobs + "delete", "List Blobs": blobs + "read",
 		"Get Blob Tags": blobs + "tags/read", "Set Blob Tags": blobs + "tags/write",
 		"Get Container Props": containers + "read", "Set Container Metadata": containers + "write",
@@ -110,6 +110,7 @@ func fill(t *testing.T, c caller, name string) {
 		{method: "PUT", query: ofType},
 		{method: "PUT", blob: "block", headers: map[string]string{"X-Ms-Blob-Type": "BlockBlob"}, body: "text"},
 		{method: "PUT", blob: "append", headers: map[string]string{"X-Ms-Blob-Type": "AppendBlob"}},
+		{method: "PUT", blob: "page", headers: map[string]string{"X-Ms-Blob-Type": "PageBlob", "X-Ms-Blob-Content-Length": "512"}},
 		{method: "PUT", blob: "staged", query: comp + "block&blockid=" + base1, body: "text"},
 	} {
 		if response := c.bearer(t, o, name); response.Code != http.StatusCreated {

@@ -102,9 +102,6 @@ func refusedRows() map[string]behaviour {
 		"refused: a copy ID that is none":          {before: there, call: set("b", "copy&copyid=mine", headers{"X-Ms-Copy-Action": "abort"}, ""), status: 400, code: "InvalidQueryParameterValue"},
 		"refused: a version of the future":         {before: there, call: get("b", headers{"X-Ms-Version": "2099-01-01"}), status: 400, code: "InvalidHeaderValue"},
 		"refused: an expiry of a blob":             {before: there, call: set("b", "expiry", headers{"X-Ms-Expiry-Option": "NeverExpire"}, ""), status: 400},
-		"not served: a page blob":                  {call: request{method: "PUT", blob: "b", headers: headers{"X-Ms-Blob-Type": "PageBlob", "X-Ms-Blob-Content-Length": "512"}}, status: 400, code: "UnsupportedHeader", has: []string{"page blobs: x-ms-blob-content-length"}},
-		"not served: a page blob without a length": {call: request{method: "PUT", blob: "b", headers: headers{"X-Ms-Blob-Type": "PageBlob"}}, status: 400, code: "NotImplemented", has: []string{"page blobs"}},
-		"not served: pages":                        {before: there, call: set("b", "page", nil, ""), status: 400, code: "NotImplemented", has: []string{"page blobs: comp=page"}},
 		"not served: a customer's key":             {before: there, call: get("b", headers{"X-Ms-Encryption-Key": "eA=="}), status: 400, code: "UnsupportedHeader", has: []string{"customer-provided keys: x-ms-encryption-key"}},
 	}
 }

@@ -77,6 +77,7 @@ func behaviours() map[string]behaviour {
 	for _, group := range []map[string]behaviour{
 		leaseRows(), leasedRows(), conditionRows(), listRows(), findRows(), rangeRows(), blobRows(), blockRows(), appendRows(), copyRows(), propertyRows(), containerRows(), accountRows(), tagConditionRows(), refusedRows(), laterRows(),
 		archiveRows(), sealRows(), secondaryRows(), serviceRows(), unreadRows(), ambiguousRows(),
+		newPageBlobRows(), putPageRows(), pageRangeRows(), snapshotRangeRows(), sequenceRows(), otherPageRows(),
 	} {
 		maps.Copy(out, group)
 	}

@@ -35,12 +35,14 @@ var wrong = map[string]string{
 	"x-ms-blob-condition-appendpos": "end", "x-ms-blob-condition-maxsize": "big",
 
 	"content-md5": wrongMD5, "x-ms-content-crc64": wrongCRC, "x-ms-source-content-md5": wrongMD5, "x-ms-source-content-crc64": wrongCRC, "x-ms-blob-content-md5": "AAAA",
-	"range": "bytes=900-", "x-ms-range": "bytes=900-", "x-ms-source-range": "bytes=900-", "x-ms-range-get-content-md5": "yes", "x-ms-range-get-content-crc64": "yes",
+	"range": "bytes=9000-", "x-ms-range": "bytes=9000-", "x-ms-source-range": "bytes=9000-", "x-ms-range-get-content-md5": "yes", "x-ms-range-get-content-crc64": "yes",
 
 	"x-ms-version": "2099-01-01", "x-ms-meta-": "amber", "x-ms-tags": "team=%23", "x-ms-access-tier": "Warm", "x-ms-blob-type": "LongBlob",
 	"x-ms-blob-public-access": "all", "x-ms-deny-encryption-scope-override": "yes", "x-ms-delete-snapshots": "all",
 	"x-ms-copy-source": "a", "x-ms-copy-source-authorization": "Bearer x", "x-ms-copy-source-tag-option": "SOME", "x-ms-copy-source-blob-properties": "yes",
 	"x-ms-requires-sync": "yes", "x-ms-rehydrate-priority": "Soon", "x-ms-seal-blob": "yes", "x-ms-copy-action": "stop",
+	"x-ms-blob-content-length": "700", "x-ms-blob-sequence-number": "first", "x-ms-sequence-number-action": "decrement", "x-ms-page-write": "append",
+	"x-ms-if-sequence-number-le": "-1", "x-ms-if-sequence-number-lt": "0", "x-ms-if-sequence-number-eq": "9",
 	"x-ms-lease-action": "prolong", "x-ms-lease-duration": "14", "x-ms-lease-break-period": "61", "x-ms-proposed-lease-id": "mine",
 }
 
@@ -57,8 +59,8 @@ var effects = map[string]struct{ value, shows string }{
 // good has values for the parameters that an operation must have.
 var good = map[string]string{
 	"blockid": base1, "copyid": leaseA, "blocklisttype": "all", "where": "team='red'", "delimiter": "/",
-	"x-ms-copy-source": "{url}/a", "x-ms-access-tier": "Hot", "x-ms-lease-id": leaseA, "x-ms-proposed-lease-id": leaseC, "x-ms-lease-duration": "15",
-	"range": "bytes=0-511", "x-ms-blob-content-length": "512", "x-ms-sequence-number-action": "max", "x-ms-expiry-option": "NeverExpire",
+	"x-ms-copy-source": "{url}/a", "x-ms-access-tier": "Hot", "x-ms-source-range": "bytes=0-511", "x-ms-lease-id": leaseA, "x-ms-proposed-lease-id": leaseC, "x-ms-lease-duration": "15",
+	"range": "bytes=0-511", "x-ms-blob-content-length": "512", "x-ms-sequence-number-action": "increment", "x-ms-expiry-option": "NeverExpire",
 	"x-ms-immutability-policy-until-date": farAhead, "x-ms-legal-hold": "true", "x-ms-source-container-name": "other", "x-ms-previous-snapshot-url": "x",
 }
 
@@ -66,6 +68,7 @@ var good = map[string]string{
 var bodies = map[string]string{
 	"submitBatch": batchOf("DELETE /{container}/b HTTP/1.1\r\n"),
 	"setTags":     "<Tags><TagSet></TagSet></Tags>", "commitBlockList": "<BlockList></BlockList>", "stageBlock": "text", "appendBlock": "text", "upload": "text",
+	"uploadPages":   page("a"),
 	"setProperties": "<StorageServiceProperties></StorageServiceProperties>", "setAccessPolicy": "<SignedIdentifiers></SignedIdentifiers>",
 }
 
@@ -101,6 +104,8 @@ func (d described) call() request {
 	case "ContainerClient":
 	case "AppendBlobClient":
 		out.blob = "log"
+	case "PageBlobClient":
+		out.blob = "p"
 	default:
 		out.blob = "b"
 	}
@@ -118,8 +123,8 @@ func (d described) before() []request {
 		blob = "b"
 	}
 	out := []request{
-		put("a", "text", headers{"X-Ms-Tags": "team=red"}), put("b", "text", headers{"X-Ms-Tags": "team=red"}),
-		{method: "PUT", blob: "log", headers: headers{"X-Ms-Blob-Type": "AppendBlob", "X-Ms-Tags": "team=red"}},
+		put("a", page("a"), headers{"X-Ms-Tags": "team=red"}), put("b", "text", headers{"X-Ms-Tags": "team=red"}),
+		{method: "PUT", blob: "log", headers: headers{"X-Ms-Blob-Type": "AppendBlob", "X-Ms-Tags": "team=red"}}, pageBlob(headers{"X-Ms-Tags": "team=red"}),
 	}
 	switch {
 	case d.name == "ContainerClient.create":

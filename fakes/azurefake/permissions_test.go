@@ -51,7 +51,7 @@ func blockList(ids ...string) string {
 }
 
 // operations returns the rows from which the table is generated. Every container has a block blob "block", an append
-// blob "append" and an uncommitted block in "staged".
+// blob "append", a page blob "page" and an uncommitted block in "staged".
 func operations() map[string]operation {
 	block, appendBlob := map[string]string{"X-Ms-Blob-Type": "BlockBlob"}, map[string]string{"X-Ms-Blob-Type": "AppendBlob"}
 	lease := map[string]string{"X-Ms-Lease-Action": "acquire", "X-Ms-Lease-Duration": "15"}
@@ -65,6 +65,8 @@ func operations() map[string]operation {
 		"Put Blob, overwrite":             {method: "PUT", blob: "block", headers: block, body: "text", service: "w", account: "w", resource: "o", status: 201, short: noOverwrite},
 		"Put Blob, append, new":           {method: "PUT", blob: "new", headers: appendBlob, service: "cw", account: "cw", resource: "o", status: 201},
 		"Append Block":                    {method: "PUT", blob: "append", query: comp + "appendblock", body: "text", service: "aw", account: "aw", resource: "o", status: 201},
+		"Put Page":                        {method: "PUT", blob: "page", query: comp + "page", headers: map[string]string{"X-Ms-Page-Write": "clear", "X-Ms-Range": "bytes=0-511"}, service: "w", account: "w", resource: "o", status: 201},
+		"Get Page Ranges":                 {method: "GET", blob: "page", query: comp + "pagelist", service: "r", account: "r", resource: "o", status: 200},
 		"Put Block":                       {method: "PUT", blob: "staged", query: comp + "block&blockid=" + base1, body: "text", service: "cw", account: "cw", resource: "o", status: 201},
 		"Put Block List":                  {method: "PUT", blob: "staged", query: comp + "blocklist", body: blockList(base1), service: "cw", account: "cw", resource: "o", status: 201},
 		"Set Blob Metadata":               {method: "PUT", blob: "block", query: comp + "metadata", headers: map[string]string{"X-Ms-Meta-A": "1"}, service: "w", account: "w", resource: "o", status: 200},
@@ -142,6 +144,9 @@ func (s blobService) filled(t *testing.T) string {
 	}
 	if err == nil {
 		_, err = c.NewAppendBlobClient("append").Create(t.Context(), nil)
+	}
+	if err == nil {
+		_, err = c.NewPageBlobClient("page").Create(t.Context(), 512, nil)
 	}
 	if err == nil {
 		_, err = c.NewBlockBlobClient("staged").StageBlock(t.Context(), base1, readSeekCloser("hello"), &blockblob.StageBlockOptions{})

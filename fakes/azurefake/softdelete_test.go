@@ -52,6 +52,7 @@ func TestSoftDelete(t *testing.T) {
 		"a replaced blob is kept as a snapshot":          {before: on(put("b", "1"), put("b", "2")), call: list("&include=snapshots,deleted"), status: 200, has: []string{isDeleted + "<Snapshot>"}},
 		"a replaced blob is restored as a snapshot":      {before: on(put("b", "1"), put("b", "2"), undelete), call: list("&include=snapshots"), status: 200, has: []string{"<Snapshot>"}, hasNot: []string{isDeleted}},
 		"a new blob replaces a deleted one":              {before: then(gone, put("b", "2"), undelete), call: get("b", nil), status: 200, has: []string{"2"}},
+		"a page blob is restored with its pages":         {before: on(pageBlob(), pages(1, 1, page("a")), request{method: "DELETE", blob: "p"}, set("p", "undelete", nil, "")), call: pageList("", nil), status: 200, has: []string{rangeText(1, 1)}},
 		"a page ends before a deleted blob":              {before: then(gone, put("a", "1")), call: list("&include=deleted&maxresults=1"), status: 200, has: []string{"<Name>a</Name>", "<NextMarker>"}, hasNot: []string{listed}},
 	} {
 		t.Run(name, func(t *testing.T) {

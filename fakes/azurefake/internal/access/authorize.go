@@ -190,8 +190,8 @@ func (c *Caller) byRole(op Operation, anyOf string) error {
 func (c *Caller) anonymous(op Operation) error {
 	stored, err := c.target.Stored()
 	public := map[string][]Operation{
-		"blob":      {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList},
-		"container": {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, ListBlobs, GetContainerProperties},
+		"blob":      {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, GetPageRanges},
+		"container": {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, GetPageRanges, ListBlobs, GetContainerProperties},
 	}
 	if err == nil {
 		if slices.Contains(public[stored.PublicAccess], op) {

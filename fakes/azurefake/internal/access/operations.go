@@ -35,6 +35,8 @@ const (
 	PutBlockList           Operation = "PutBlockList"
 	GetBlockList           Operation = "GetBlockList"
 	AppendBlock            Operation = "AppendBlock"
+	PutPage                Operation = "PutPage"
+	GetPageRanges          Operation = "GetPageRanges"
 	AppendBlobSeal         Operation = "AppendBlobSeal"
 	GetBlob                Operation = "GetBlob"
 	GetBlobProperties      Operation = "GetBlobProperties"
@@ -121,6 +123,8 @@ var needed = map[Operation]need{
 	PutBlockList:           {"o", "w", "w", actionBlobs + "write"},
 	GetBlockList:           {"o", "r", "r", actionBlobs + "read"},
 	AppendBlock:            {"o", "aw", "aw", actionBlobs + "write"},
+	PutPage:                {"o", "w", "w", actionBlobs + "write"},
+	GetPageRanges:          {"o", "r", "r", actionBlobs + "read"},
 	AppendBlobSeal:         {"o", "w", "w", actionBlobs + "write"},
 	GetBlob:                {"o", "r", "r", actionBlobs + "read"},
 	GetBlobProperties:      {"o", "r", "r", actionBlobs + "read"},

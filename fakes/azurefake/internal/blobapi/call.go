@@ -218,6 +218,8 @@ func blobRoutes() map[string]route {
 		"PUT  blocklist":          {access.PutBlockList, (*Call).putBlockList},
 		"GET  blocklist":          {access.GetBlockList, (*Call).getBlockList},
 		"PUT  appendblock":        {access.AppendBlock, (*Call).appendBlock},
+		"PUT  page":               {access.PutPage, (*Call).putPage},
+		"GET  pagelist":           {access.GetPageRanges, (*Call).getPageRanges},
 		"PUT  seal":               {access.AppendBlobSeal, (*Call).seal},
 		"GET  ":                   {access.GetBlob, (*Call).getBlob},
 		"HEAD  ":                  {access.GetBlobProperties, (*Call).getBlob},
@@ -336,7 +338,7 @@ func (c *Call) namesPast() bool {
 
 // namesState reports whether the snapshot or version that the query names can be one at all.
 func (c *Call) namesState() bool {
-	for _, name := range []string{"snapshot", "versionid"} {
+	for _, name := range []string{"snapshot", "versionid", "prevsnapshot"} {
 		if _, err := access.ParseTime(c.query.Get(name)); c.query.Has(name) && err != nil {
 			return false
 		}
@@ -348,7 +350,7 @@ func (c *Call) namesState() bool {
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
-		"undelete": "restoring deleted containers", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
+		"undelete": "restoring deleted containers", "incrementalcopy": "incremental copies of page blobs",
 		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch {

@@ -153,6 +153,9 @@ func (c *Call) putFromURL(src, next *store.Blob) error {
 	if c.r.Header.Get("X-Ms-Blob-Type") != string(store.BlockBlob) || c.r.ContentLength > 0 {
 		return azerr.InvalidHeaderValue
 	}
+	if src.Size > maxPutBlob {
+		return errSize
+	}
 	got, err := c.copyPart(src, span{0, src.Size, false})
 	if err != nil {
 		return err
@@ -275,8 +278,8 @@ func (c *Call) copyable(from *Call, b *store.Blob) error {
 	return online(b)
 }
 
-// receivePart is receive for a piece of a blob, which may come from another blob: Put Block From URL and Append Block
-// From URL.
+// receivePart is receive for a piece of a blob, which may come from another blob: Put Block From URL, Append Block From
+// URL and Put Page From URL.
 func (c *Call) receivePart(limit int64) (received, error) {
 	if c.r.Header.Get("X-Ms-Copy-Source") == "" {
 		return c.receive(limit)
@@ -367,6 +370,11 @@ func (c *Call) copyBlocks(src *store.Blob) ([]store.Block, error) {
 	out := make([]store.Block, 0, len(src.Blocks))
 	var offset int64
 	for _, b := range src.Blocks {
+		if b.Body == "" {
+			offset += b.Size
+			out = append(out, b)
+			continue
+		}
 		body := c.api.Store.NewBody()
 		err := c.api.Store.Read(body, src, offset, b.Size)
 		var id blob.ID

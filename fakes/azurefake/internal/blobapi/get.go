@@ -236,6 +236,7 @@ func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 			h.Set("X-Ms-Is-Current-Version", "true")
 		}
 	}
+	setSequence(w, b)
 	if b.Type == store.AppendBlob {
 		h.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(len(b.Blocks)))
 		if b.Sealed {

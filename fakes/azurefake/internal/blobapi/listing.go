@@ -30,16 +30,10 @@ type listing struct {
 
 func (c *Call) readListing(allowed ...string) (listing, error) {
 	q := c.query
-	l := listing{prefix: q.Get("prefix"), delimiter: q.Get("delimiter"), marker: q.Get("marker"), max: maxResults, include: map[string]bool{}}
-	if text := q.Get("maxresults"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return l, azerr.InvalidQueryValue
-		}
-		if n < 1 {
-			return l, azerr.New(http.StatusBadRequest, "OutOfRangeQueryParameterValue", "A query parameter specified in the request URI is outside the permissible range.")
-		}
-		l.max = min(n, maxResults)
+	l := listing{prefix: q.Get("prefix"), delimiter: q.Get("delimiter"), marker: q.Get("marker"), include: map[string]bool{}}
+	var err error
+	if l.max, err = c.pageOf(maxResults); err != nil {
+		return l, err
 	}
 	if l.marker != "" {
 		raw, err := base64.RawURLEncoding.DecodeString(l.marker)
@@ -60,6 +54,22 @@ func (c *Call) readListing(allowed ...string) (listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// pageOf returns the size of a page: limit, or less if the request asks for it.
+func (c *Call) pageOf(limit int) (int, error) {
+	text := c.query.Get("maxresults")
+	if text == "" {
+		return limit, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, azerr.InvalidQueryValue
+	}
+	if n < 1 {
+		return 0, azerr.New(http.StatusBadRequest, "OutOfRangeQueryParameterValue", "A query parameter specified in the request URI is outside the permissible range.")
+	}
+	return min(n, limit), nil
 }
 
 // marker encodes the start of the next page as an opaque name.
@@ -193,6 +203,7 @@ type blobPropertiesXML struct {
 	ContentMD5         string `xml:"Content-MD5"`
 	CacheControl       string `xml:"Cache-Control"`
 	ContentDisposition string `xml:"Content-Disposition"`
+	Sequence           *int64 `xml:"x-ms-blob-sequence-number,omitempty"`
 	BlobType           string
 	AccessTier         string `xml:",omitempty"`
 	AccessTierInferred bool   `xml:",omitempty"`
@@ -382,6 +393,9 @@ func (c *Call) blobXML(e *store.Entry, b *store.Blob, l listing) blobXML {
 		ContentDisposition: h["Content-Disposition"], BlobType: string(b.Type), ServerEncrypted: true, EncryptionScope: b.Scope, TagCount: len(b.Tags), Sealed: b.Sealed,
 	}}
 	p := &one.Properties
+	if b.Type == store.PageBlob {
+		p.Sequence = &b.Sequence
+	}
 	if l.include["versions"] {
 		one.VersionID, one.Current = b.Version, b == e.Current && b.Version != ""
 	}

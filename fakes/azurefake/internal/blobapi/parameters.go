@@ -5,10 +5,12 @@ package blobapi
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
 )
 
@@ -25,6 +27,7 @@ var (
 	sourcePartHeaders = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-source-range", "x-ms-source-content-md5", "x-ms-source-content-crc64")
 	copyHeaders       = blobConditions.And(sourceHeaders).With("x-ms-access-tier", "x-ms-tags").Prefix("x-ms-meta-")
 	fromURLHeaders    = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-copy-source-tag-option", "x-ms-source-content-md5")
+	pageHeaders       = blobConditions.With("range", "x-ms-range", "x-ms-page-write", "x-ms-encryption-scope", "x-ms-if-sequence-number-le", "x-ms-if-sequence-number-lt", "x-ms-if-sequence-number-eq")
 	tagConditions     = accept.Names("x-ms-blob-if-match", "x-ms-blob-if-modified-since", "x-ms-blob-if-none-match", "x-ms-blob-if-unmodified-since", "x-ms-if-tags", "x-ms-lease-id")
 	deleteHeaders     = blobConditions.With("x-ms-access-tier-if-modified-since", "x-ms-access-tier-if-unmodified-since", "x-ms-delete-snapshots")
 	versionQuery      = accept.Names("snapshot", "versionid")
@@ -60,6 +63,7 @@ var inputs = map[string]accept.Inputs{
 	"SetContainerACL":            {Headers: timeConditions.And(sumHeaders).With("x-ms-lease-id", "x-ms-blob-public-access")},
 	"ListBlobs":                  {Query: pageQuery.With("delimiter", "include", "prefix", "startFrom", "endBefore")},
 	"PutBlob":                    {Headers: writeHeaders.And(sumHeaders).With("x-ms-blob-type")},
+	"PutPageBlob":                {Headers: writeHeaders.And(sumHeaders).With("x-ms-blob-type", "x-ms-blob-content-length", "x-ms-blob-sequence-number")},
 	"PutBlobFromURL":             {Headers: writeHeaders.And(fromURLHeaders).With("x-ms-blob-type", "x-ms-copy-source-blob-properties", "x-ms-source-if-tags")},
 	"CopyBlob":                   {Headers: copyHeaders.With("x-ms-rehydrate-priority", "x-ms-seal-blob", "x-ms-source-if-tags")},
 	"CopyBlobFromURL":            {Headers: copyHeaders.And(fromURLHeaders).With("x-ms-encryption-scope", "x-ms-requires-sync")},
@@ -70,6 +74,9 @@ var inputs = map[string]accept.Inputs{
 	"GetBlockList":               {Query: versionQuery.With("blocklisttype"), Headers: accept.Names("x-ms-if-tags", "x-ms-lease-id")},
 	"AppendBlock":                {Headers: blobConditions.And(sumHeaders).With("x-ms-blob-condition-appendpos", "x-ms-blob-condition-maxsize", "x-ms-encryption-scope")},
 	"AppendBlockFromURL":         {Headers: blobConditions.And(sourcePartHeaders).With("x-ms-blob-condition-appendpos", "x-ms-blob-condition-maxsize", "x-ms-encryption-scope")},
+	"PutPage":                    {Headers: pageHeaders.And(sumHeaders)},
+	"PutPageFromURL":             {Headers: pageHeaders.And(sourcePartHeaders)},
+	"GetPageRanges":              {Query: pageQuery.With("snapshot", "prevsnapshot"), Headers: blobConditions.With("range", "x-ms-range")},
 	"AppendBlobSeal":             {Headers: conditionHeaders.With("x-ms-blob-condition-appendpos", "x-ms-lease-id")},
 	"GetBlob":                    {Query: versionQuery, Headers: blobConditions.With("range", "x-ms-range", "x-ms-range-get-content-crc64", "x-ms-range-get-content-md5")},
 	// HTTP defines ranges for GET alone: "A server MUST ignore a Range header field received with a request method that is
@@ -77,7 +84,7 @@ var inputs = map[string]accept.Inputs{
 	"GetBlobProperties": {Query: versionQuery, Headers: blobConditions.With("range", "x-ms-range")},
 	"GetBlobMetadata":   {Query: versionQuery, Headers: blobConditions},
 	"SetBlobMetadata":   {Headers: blobConditions.With("x-ms-encryption-scope").Prefix("x-ms-meta-")},
-	"SetBlobProperties": {Headers: blobConditions.And(propertyHeaders)},
+	"SetBlobProperties": {Headers: blobConditions.And(propertyHeaders).With("x-ms-blob-content-length", "x-ms-blob-sequence-number", "x-ms-encryption-scope", "x-ms-sequence-number-action")},
 	"SetBlobTier":       {Query: versionQuery, Headers: blobConditions.With("x-ms-access-tier", "x-ms-rehydrate-priority")},
 	"SnapshotBlob":      {Headers: blobConditions.With("x-ms-encryption-scope").Prefix("x-ms-meta-")},
 	"UndeleteBlob":      {},
@@ -99,23 +106,18 @@ var leaseHeaders = map[string]accept.List{
 
 // features are what headers ask for that no operation serves, by the beginnings of their names.
 var features = map[string]string{
-	"x-ms-encryption-key":         "customer-provided keys",
-	"x-ms-encryption-algorithm":   "customer-provided keys",
-	"x-ms-source-encryption-":     "customer-provided keys",
-	"x-ms-immutability-policy-":   "immutability policies",
-	"x-ms-legal-hold":             "legal holds",
-	"x-ms-structured-":            "bodies in the structured form",
-	"x-ms-blob-content-length":    "page blobs",
-	"x-ms-blob-sequence-number":   "page blobs",
-	"x-ms-sequence-number-action": "page blobs",
-	"x-ms-if-sequence-number-":    "page blobs",
-	"x-ms-page-write":             "page blobs",
-	"x-ms-previous-snapshot-url":  "page blobs",
-	"x-ms-file-request-intent":    "sources in Azure Files",
-	"x-ms-expiry-":                "hierarchical namespaces",
-	"x-ms-deleted-container-":     "restoring deleted objects",
-	"x-ms-source-container-name":  "renaming containers",
-	"x-ms-source-lease-id":        "renaming containers",
+	"x-ms-encryption-key":        "customer-provided keys",
+	"x-ms-encryption-algorithm":  "customer-provided keys",
+	"x-ms-source-encryption-":    "customer-provided keys",
+	"x-ms-immutability-policy-":  "immutability policies",
+	"x-ms-legal-hold":            "legal holds",
+	"x-ms-structured-":           "bodies in the structured form",
+	"x-ms-previous-snapshot-url": "managed disks",
+	"x-ms-file-request-intent":   "sources in Azure Files",
+	"x-ms-expiry-":               "hierarchical namespaces",
+	"x-ms-deleted-container-":    "restoring deleted objects",
+	"x-ms-source-container-name": "renaming containers",
+	"x-ms-source-lease-id":       "renaming containers",
 }
 
 // forms are the formats of values that no operation parses in another way.
@@ -136,10 +138,12 @@ var boolean = regexp.MustCompile(`^(true|false)$`)
 func (c *Call) page() string {
 	h := c.r.Header
 	switch {
+	case c.Operation == access.PutBlob && !slices.Contains([]string{string(store.BlockBlob), string(store.AppendBlob)}, h.Get("X-Ms-Blob-Type")):
+		return "PutPageBlob"
 	case c.Operation == access.CopyBlob && c.fromURL():
 		return "PutBlobFromURL"
 	case c.Operation == access.CopyBlob && h.Get("X-Ms-Requires-Sync") != "",
-		(c.Operation == access.PutBlock || c.Operation == access.AppendBlock) && h.Get("X-Ms-Copy-Source") != "":
+		slices.Contains([]access.Operation{access.PutBlock, access.AppendBlock, access.PutPage}, c.Operation) && h.Get("X-Ms-Copy-Source") != "":
 		return string(c.Operation) + "FromURL"
 	}
 	return string(c.Operation)

@@ -34,13 +34,21 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 		return err
 	}
 	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {
+		pages, err := c.editPages(b)
+		if err != nil {
+			return err
+		}
+		setSequence(w, b)
 		headers := map[string]string{}
 		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition", "Content-Md5"} {
 			if value := c.r.Header.Get("X-Ms-Blob-" + name); value != "" {
 				headers[name] = value
 			}
 		}
-		b.Headers, b.Copy = headers, nil
+		// "If a request sets only the sequence number or the size, none of the blob's other properties are modified."
+		if b.Copy = nil; !pages || len(headers) > 0 {
+			b.Headers = headers
+		}
 		return nil
 	})
 }
@@ -50,8 +58,8 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 	if tier == "" {
 		return azerr.MissingHeader
 	}
-	if !knownTier(tier) {
-		return azerr.InvalidHeaderValue
+	if err := checkTier(tier); err != nil {
+		return err
 	}
 	var next store.Blob
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {

@@ -204,7 +204,10 @@ func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
 	}
 	b := &store.Blob{Type: kind, Metadata: meta, Tags: tags, Headers: contentHeaders(h), Scope: h.Get("X-Ms-Encryption-Scope")}
 	if tier := h.Get("X-Ms-Access-Tier"); tier != "" {
-		if !knownTier(tier) || kind != store.BlockBlob {
+		if err := checkTier(tier); err != nil {
+			return nil, err
+		}
+		if kind != store.BlockBlob {
 			return nil, azerr.InvalidHeaderValue
 		}
 		b.Tier, b.TierChanged = tier, c.api.Now()
@@ -239,27 +242,28 @@ func contentHeaders(h http.Header) map[string]string {
 	return out
 }
 
-// putBlob is Put Blob for block and append blobs.
+// putBlob implements Put Blob.
 func (c *Call) putBlob(w http.ResponseWriter) error {
 	kind := store.Type(c.r.Header.Get("X-Ms-Blob-Type"))
 	switch kind {
 	case store.BlockBlob:
-	case store.AppendBlob:
+	case store.AppendBlob, store.PageBlob:
 		if c.r.ContentLength > 0 {
 			return azerr.InvalidHeaderValue
 		}
-	case "PageBlob":
-		return azerr.NotServed("page blobs")
 	case "":
 		return azerr.MissingHeader
 	default:
 		return azerr.InvalidHeaderValue
 	}
 	next, err := c.newBlob(kind)
-	if err != nil {
-		return err
+	if err == nil && kind == store.PageBlob {
+		err = c.newPages(next)
 	}
-	if err := c.scope(next); err != nil {
+	if err == nil {
+		err = c.scope(next)
+	}
+	if err != nil {
 		return err
 	}
 	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayWrite(e) }); err != nil {
@@ -273,8 +277,8 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 		c.api.Store.Discard(body.id)
 		return errMD5
 	}
-	next.Size = body.size
 	if kind == store.BlockBlob {
+		next.Size = body.size
 		next.Headers["Content-Md5"] = body.md5
 		next.Blocks = []store.Block{{Body: body.id, Size: body.size}}
 	} else {

@@ -5,6 +5,7 @@ package blobapi
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,19 @@ var (
 	errRehydrating = azerr.New(http.StatusConflict, "BlobBeingRehydrated", "This operation is not permitted because the blob is being rehydrated.")
 )
 
-func knownTier(tier string) bool {
-	return slices.Contains([]string{"Hot", "Cool", "Cold", store.Archive}, tier)
+// checkTier rejects what is not a tier of a standard account.
+func checkTier(tier string) error {
+	switch {
+	case slices.Contains([]string{"Hot", "Cool", "Cold", store.Archive}, tier):
+		return nil
+	case premium.MatchString(tier):
+		return azerr.NotServed("tiers of page blobs in premium accounts: " + tier)
+	}
+	return azerr.InvalidHeaderValue
 }
+
+// premium matches the tiers of page blobs in premium accounts.
+var premium = regexp.MustCompile(`^P([46]|[1-8]0|15)$`)
 
 // online rejects calls that an archived blob does not permit: "the only valid operations are Get Blob Properties, Get
 // Blob Metadata, Set Blob Tags, Get Blob Tags, Find Blobs by Tags, List Blobs, Set Blob Tier, Copy Blob, and Delete

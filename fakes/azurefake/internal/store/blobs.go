@@ -175,7 +175,9 @@ func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) 
 func (s *Store) Pin(b *Blob) func() {
 	ids := make([]blob.ID, 0, len(b.Blocks))
 	for _, block := range b.Blocks {
-		ids = append(ids, block.Body)
+		if block.Body != "" {
+			ids = append(ids, block.Body)
+		}
 	}
 	s.options.Bodies.Pin(ids...)
 	return func() { s.options.Bodies.Unpin(ids...) }
@@ -192,7 +194,7 @@ func (s *Store) Read(w io.Writer, b *Blob, offset, length int64) error {
 			continue
 		}
 		n := min(length, block.Size-offset)
-		if err := s.options.Bodies.Read(w, block.Body, offset, n); err != nil {
+		if err := s.readBlock(w, block, offset, n); err != nil {
 			return fmt.Errorf("read a blob: %w", err)
 		}
 		offset, length = 0, length-n
@@ -203,8 +205,10 @@ func (s *Store) Read(w io.Writer, b *Blob, offset, length int64) error {
 // NewBody returns a writer for a new body.
 func (s *Store) NewBody() *blob.Writer { return s.options.Bodies.Create() }
 
-// Discard removes bodies that no blob refers to.
-func (s *Store) Discard(ids ...blob.ID) { s.options.Bodies.Delete(ids...) }
+// Discard removes bodies that no blob refers to. It ignores the ID "".
+func (s *Store) Discard(ids ...blob.ID) {
+	s.options.Bodies.Delete(slices.DeleteFunc(ids, func(id blob.ID) bool { return id == "" })...)
+}
 
 // NewETag returns a random ETag.
 func NewETag() string {

@@ -145,6 +145,7 @@ func (e *Entry) bodies() map[blob.ID]bool {
 			all[block.Body] = true
 		}
 	}
+	delete(all, "") // pages without a body
 	for _, block := range e.uncommitted {
 		all[block.Body] = true
 	}

@@ -44,14 +44,18 @@ type Type string
 const (
 	BlockBlob  Type = "BlockBlob"
 	AppendBlob Type = "AppendBlob"
+	PageBlob   Type = "PageBlob"
 )
 
-// Block is a block of a block blob, either committed or uncommitted.
+// Block is a block of a block blob, either committed or uncommitted, or a run of pages of a page blob.
 type Block struct {
 	// ID is the base64 ID that the client chose, or "" for the body of a Put Blob.
-	ID   string  `json:"id,omitempty"`
-	Body blob.ID `json:"body"`
-	Size int64   `json:"size"`
+	ID string `json:"id,omitempty"`
+	// Body is "" for pages that contain only zeros because they were cleared or never written.
+	Body blob.ID `json:"body,omitempty"`
+	// Skip is the offset of the block in its body. It is 0 except for pages whose beginning was overwritten.
+	Skip int64 `json:"skip,omitempty"`
+	Size int64 `json:"size"`
 }
 
 // Copy describes the copy operation that created a blob.
@@ -98,7 +102,9 @@ type Blob struct {
 	Blocks      []Block      `json:"blocks,omitempty"`
 	Size        int64        `json:"size"`
 	Sealed      bool         `json:"sealed,omitempty"`
-	Copy        *Copy        `json:"copy,omitempty"`
+	// Sequence is the sequence number of a page blob.
+	Sequence int64 `json:"sequence,omitempty"`
+	Copy     *Copy `json:"copy,omitempty"`
 	// Deleted is the time of the deletion, and KeptUntil the end of the retention, of a deleted state that is kept.
 	Deleted   time.Time `json:"deleted,omitzero"`
 	KeptUntil time.Time `json:"keptUntil,omitzero"`
