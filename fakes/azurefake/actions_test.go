@@ -29,6 +29,7 @@ func actionOf(operation string) string {
 		"Snapshot Blob": blobs + "write", "Lease Blob": blobs + "write", "Delete Blob": blobs + "delete", "List Blobs": blobs + "read",
 		"Get Blob Tags": blobs + "tags/read", "Set Blob Tags": blobs + "tags/write",
 		"Get Container Props": containers + "read", "Set Container Metadata": containers + "write",
+		"Restore Container, no version": containers + "write",
 	}[operation]
 }
 

@@ -30,7 +30,8 @@ type request struct {
 }
 
 // behaviour is the service's response to a request after other requests. Texts in braces are replaced by values of
-// earlier responses: {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container and
+// earlier responses: {etag}, {modified}, {snapshot}, {version}, {lease}, {deleted} (the first deleted container's version
+// in a list); {url} is the URL of the container and
 // {container} its name.
 type behaviour struct {
 	before []request
@@ -121,6 +122,9 @@ func (c *conversation) send(t *testing.T, call request) response {
 		if value := resp.Header.Get(header); value != "" {
 			c.said[name] = value
 		}
+	}
+	if _, rest, found := strings.Cut(string(raw), "<Version>"); found {
+		c.said["deleted"], _, _ = strings.Cut(rest, "<")
 	}
 	// The end of a listing is written in several ways.
 	body := strings.NewReplacer("<NextMarker/>", "", "<NextMarker />", "", "<NextMarker></NextMarker>", "").Replace(string(raw))

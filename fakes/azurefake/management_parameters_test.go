@@ -61,6 +61,7 @@ func (c caller) managedCalls() map[string]managed {
 		"Accounts.ListKeys":                 {"POST", account + "/listKeys", nil},
 		"Accounts.RegenerateKey":            {"POST", account + "/regenerateKey", armstorage.AccountRegenerateKeyParameters{KeyName: to.Ptr("key2")}},
 		"BlobServices.GetServiceProperties": {"GET", account + "/blobServices/default", nil},
+		"BlobServices.SetServiceProperties": {"PUT", account + "/blobServices/default", keepContainers(7)},
 	}
 }
 
@@ -125,7 +126,7 @@ func fieldsOf(t *testing.T, asked any, listed accept.List) []string {
 		if list, ok := v.([]any); ok && len(list) == 1 {
 			below, isObject = list[0].(map[string]any)
 		}
-		if listed.Has(path) || !isObject {
+		if listed.Has(path) || !isObject || path != "" && !listed.HasBelow(path) {
 			out = append(out, path)
 			return
 		}

@@ -124,6 +124,18 @@ const (
 	contributorRole = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 )
 
+func (c caller) blobServices(t *testing.T) *armstorage.BlobServicesClient {
+	t.Helper()
+	return must[*armstorage.BlobServicesClient](t)(armstorage.NewBlobServicesClient(c.SubscriptionID(), c.credential, c.arm()))
+}
+
+// keepContainers is the setting for deleted containers.
+func keepContainers(days int32) armstorage.BlobServiceProperties {
+	return armstorage.BlobServiceProperties{BlobServiceProperties: &armstorage.BlobServicePropertiesProperties{
+		ContainerDeleteRetentionPolicy: &armstorage.DeleteRetentionPolicy{Enabled: to.Ptr(days > 0), Days: &days},
+	}}
+}
+
 func (s subscription) roleID(id string) *string {
 	return to.Ptr("/subscriptions/" + s.SubscriptionID() + "/providers/Microsoft.Authorization/roleDefinitions/" + id)
 }
@@ -374,8 +386,11 @@ func managementCalls(s subscription, target string) map[string]call {
 			return err
 		}},
 		"read what the Blob service does": {"Microsoft.Storage/storageAccounts/blobServices/read", func(ctx context.Context, t *testing.T, c caller) error {
-			client := must[*armstorage.BlobServicesClient](t)(armstorage.NewBlobServicesClient(c.SubscriptionID(), c.credential, c.arm()))
-			_, err := client.GetServiceProperties(ctx, group, azurefake.DefaultAccount, nil)
+			_, err := c.blobServices(t).GetServiceProperties(ctx, group, azurefake.DefaultAccount, nil)
+			return err
+		}},
+		"set what the Blob service does": {"Microsoft.Storage/storageAccounts/blobServices/write", func(ctx context.Context, t *testing.T, c caller) error {
+			_, err := c.blobServices(t).SetServiceProperties(ctx, group, azurefake.DefaultAccount, keepContainers(7), nil)
 			return err
 		}},
 		"list the keys of an account": {"Microsoft.Storage/storageAccounts/listKeys/action", func(ctx context.Context, t *testing.T, c caller) error {

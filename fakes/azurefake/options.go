@@ -54,8 +54,8 @@ type Account struct {
 	// SharedKeyOff rejects all requests and signatures signed with an account key, like an account with
 	// allowSharedKeyAccess=false.
 	SharedKeyOff bool
-	// KeepsContainers is the number of days for which the account reports that it keeps deleted containers; 0 means
-	// disabled. The fake does not implement restoring them.
+	// KeepsContainers is the number of days, at most 365, for which deleted containers can be restored. If it is 0, the
+	// setting in Options.Dir applies, or restoring is disabled.
 	KeepsContainers int
 }
 

@@ -47,7 +47,7 @@ var different = map[string]string{
 	"ServiceClient.submitBatch":                           "as for a container",
 	"ServiceClient.getStatistics":                         "for the secondary location, which is always up to date",
 	"ServiceClient.setProperties":                         "static websites and soft delete together with versions are rejected; logging and metrics are stored without effect",
-	"ServiceClient.listContainersSegment":                 "include=deleted has no effect, since deleted containers cannot be restored",
+	"ContainerClient.restore":                             "only under its own name",
 	"ContainerClient.listBlobFlatSegment":                 "including policies has no effect, since there are none",
 	"ContainerClient.getProperties":                       "never has an immutability policy or a legal hold",
 	"ServiceClient.getUserDelegationKey":                  "signatures for one user or certain headers are rejected (sduoid, srh, srq)",

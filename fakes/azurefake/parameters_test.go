@@ -43,6 +43,7 @@ var wrong = map[string]string{
 	"x-ms-requires-sync": "yes", "x-ms-rehydrate-priority": "Soon", "x-ms-seal-blob": "yes", "x-ms-copy-action": "stop",
 	"x-ms-blob-content-length": "700", "x-ms-blob-sequence-number": "first", "x-ms-sequence-number-action": "decrement", "x-ms-page-write": "append",
 	"x-ms-if-sequence-number-le": "-1", "x-ms-if-sequence-number-lt": "0", "x-ms-if-sequence-number-eq": "9",
+	"x-ms-deleted-container-name": "another", "x-ms-deleted-container-version": "none",
 	"x-ms-lease-action": "prolong", "x-ms-lease-duration": "14", "x-ms-lease-break-period": "61", "x-ms-proposed-lease-id": "mine",
 }
 
@@ -94,6 +95,9 @@ func (d described) call() request {
 	if method == "submitBatch" {
 		out.headers["Content-Type"] = batchType
 	}
+	if method == "restore" {
+		out.headers = restoreContainer().headers
+	}
 	if method == "acquireLease" {
 		out.headers["X-Ms-Lease-Duration"] = good["x-ms-lease-duration"]
 	}
@@ -128,7 +132,9 @@ func (d described) before() []request {
 	}
 	switch {
 	case d.name == "ContainerClient.create":
-		return []request{{method: "DELETE", query: ofType}}
+		return []request{deleteContainer}
+	case method == "restore":
+		return []request{deleteContainer, listDeleted}
 	case slices.Contains([]string{"renewLease", "changeLease", "releaseLease", "breakLease"}, method):
 		return append(out, acquireFor(blob, leaseA, "-1"))
 	}
@@ -146,7 +152,8 @@ func (r request) with(isQuery bool, name, value string) request {
 	if strings.HasSuffix(name, "-") {
 		name += "a-b" // no name of metadata
 	}
-	out.headers = maps.Clone(r.headers)
+	out.headers = headers{}
+	maps.Copy(out.headers, r.headers)
 	out.headers[canonical(name)] = value
 	return out
 }
@@ -232,7 +239,7 @@ type probed struct {
 // reject by name what it does not implement, and ignore nothing. The page lists the results.
 func TestEveryParameter(t *testing.T) {
 	t.Parallel()
-	server := start(t, azurefake.Options{Deletion: -1}) // containers are made again
+	server := start(t, azurefake.Options{Deletion: -1, Accounts: []azurefake.Account{{Name: azurefake.DefaultAccount, KeepsContainers: 7}}}) // containers are made again
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
 	wantNoError(t, err)

@@ -83,6 +83,7 @@ func operations() map[string]operation {
 		"Get Container Props":             {method: "GET", query: ofType, account: "r", resource: "c", status: 200},
 		"Set Container Metadata":          {method: "PUT", query: ofType + "&" + comp + "metadata", headers: map[string]string{"X-Ms-Meta-A": "1"}, account: "w", resource: "c", status: 200},
 		"Lease Container":                 {method: "PUT", query: ofType + "&" + comp + "lease", headers: lease, account: "w", resource: "c", status: 201},
+		"Restore Container, no version":   {method: "PUT", query: ofType + "&" + comp + "undelete", account: "w", resource: "c", status: 400},
 		"Delete Container":                {method: "DELETE", query: ofType, account: "d", resource: "c", status: 202},
 		"Break a blob's lease, none":      {method: "PUT", blob: "block", query: comp + "lease", headers: broken, service: "wd", account: "wd", resource: "o", status: 409},
 		"Break a container's lease, none": {method: "PUT", query: ofType + "&" + comp + "lease", headers: broken, account: "wd", resource: "c", status: 409},

@@ -127,6 +127,9 @@ func (s *state) openAccount(a Account) error {
 	if !accountName.MatchString(a.Name) || a.Name == managementRoot {
 		return fmt.Errorf("storage account %q: the name must be 3 to 24 lower-case letters and digits", a.Name)
 	}
+	if a.KeepsContainers < 0 || a.KeepsContainers > access.MaxRetention {
+		return fmt.Errorf("storage account %s: the retention of deleted containers is %d days; it must be 0 to %d", a.Name, a.KeepsContainers, access.MaxRetention)
+	}
 	for _, key := range []string{a.Key, a.Key2} {
 		if _, err := base64.StdEncoding.DecodeString(key); err != nil {
 			return fmt.Errorf("storage account %s: the key is not base64: %w", a.Name, err)
@@ -138,7 +141,7 @@ func (s *state) openAccount(a Account) error {
 	}
 	next := stored
 	next.Keys = [2]string{cmp.Or(a.Key, stored.Keys[0]), cmp.Or(a.Key2, stored.Keys[1])}
-	next.SharedKeyOff, next.KeepsContainers = a.SharedKeyOff, a.KeepsContainers
+	next.SharedKeyOff, next.KeepsContainers = a.SharedKeyOff, cmp.Or(a.KeepsContainers, stored.KeepsContainers)
 	if known && next == stored {
 		return nil
 	}

@@ -40,6 +40,7 @@ type options struct {
 	issuerCA                 string
 	versioning, sharedKeyOff bool
 	deletion                 time.Duration
+	keepContainers           int
 }
 
 // Prepare defines the flags and returns a function that runs the service with them until its context ends.
@@ -55,6 +56,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the certificate authority of the issuers of service account tokens (default the system's)")
 	flags.BoolVar(&o.versioning, "versioning", false, "keep previous versions of blobs")
 	flags.BoolVar(&o.sharedKeyOff, "no-shared-key", false, "reject requests that are signed with account keys")
+	flags.IntVar(&o.keepContainers, "keep-containers", 0, "days for which deleted containers can be restored, at most 365 (default the setting in --data, or 0)")
 	flags.DurationVar(&o.deletion, "deletion", 30*time.Second, "duration of the deletion of a container; negative deletes at once")
 	return o.run
 }
@@ -66,7 +68,7 @@ func (o *options) settings() (azurefake.Options, error) {
 		return out, err
 	}
 	for i := range out.Accounts {
-		out.Accounts[i].SharedKeyOff = o.sharedKeyOff
+		out.Accounts[i].SharedKeyOff, out.Accounts[i].KeepsContainers = o.sharedKeyOff, o.keepContainers
 	}
 	if out.Accounts[0].Key, err = o.firstKey(out.Accounts[0]); err != nil {
 		return out, err

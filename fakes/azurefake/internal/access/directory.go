@@ -30,6 +30,9 @@ const (
 	tableRoles       = "roles"
 )
 
+// MaxRetention is the maximum number of days for which deleted containers can be restored.
+const MaxRetention = 365
+
 // Account is a storage account.
 type Account struct {
 	Name string `json:"name"`

@@ -23,6 +23,7 @@ const (
 	CreateContainer        Operation = "CreateContainer"
 	GetContainerProperties Operation = "GetContainerProperties"
 	SetContainerMetadata   Operation = "SetContainerMetadata"
+	RestoreContainer       Operation = "RestoreContainer"
 	DeleteContainer        Operation = "DeleteContainer"
 	LeaseContainer         Operation = "LeaseContainer"
 	GetContainerACL        Operation = "GetContainerACL"
@@ -111,6 +112,7 @@ var needed = map[Operation]need{
 	CreateContainer:        {"c", "cw", "", actionContainers + "write"},
 	GetContainerProperties: {"c", "r", "", actionContainers + "read"},
 	SetContainerMetadata:   {"c", "w", "", actionContainers + "write"},
+	RestoreContainer:       {"c", "w", "", actionContainers + "write"},
 	DeleteContainer:        {"c", "d", "", actionContainers + "delete"},
 	LeaseContainer:         {"c", "w", "", actionContainers + "write"},
 	GetContainerACL:        {"", "", "", actionContainers + "getAcl/action"},

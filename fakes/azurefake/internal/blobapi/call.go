@@ -182,7 +182,9 @@ func accountRoutes() map[string]route {
 		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
 		"POST  batch":             {access.BlobBatch, (*Call).batch},
 		// Microsoft's client for JavaScript takes the account in a path-style address for a container.
-		"POST container batch":           {access.BlobBatch, (*Call).batch},
+		"POST container batch": {access.BlobBatch, (*Call).batch},
+		// Without a name, the call lacks its headers, too, and is refused for that.
+		"PUT container undelete":         {access.RestoreContainer, (*Call).restoreContainer},
 		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
 	}
 }
@@ -196,6 +198,7 @@ func containerRoutes() map[string]route {
 		"HEAD container metadata": {access.GetContainerProperties, (*Call).containerProperties},
 		"PUT container metadata":  {access.SetContainerMetadata, (*Call).setContainerMetadata},
 		"DELETE container ":       {access.DeleteContainer, (*Call).deleteContainer},
+		"PUT container undelete":  {access.RestoreContainer, (*Call).restoreContainer},
 		"PUT container acl":       {access.SetContainerACL, (*Call).setContainerACL},
 		"GET container acl":       {access.GetContainerACL, (*Call).containerACL},
 		"HEAD container acl":      {access.GetContainerACL, (*Call).containerACL},
@@ -350,8 +353,8 @@ func (c *Call) namesState() bool {
 func (c *Call) unknown() error {
 	comp := c.query.Get("comp")
 	later := map[string]string{
-		"undelete": "restoring deleted containers", "incrementalcopy": "incremental copies of page blobs",
-		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
+		"incrementalcopy": "incremental copies of page blobs",
+		"query":           "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch {
 	case comp == "expiry":

@@ -141,13 +141,31 @@ func (c *Call) changeContainer(w http.ResponseWriter, change func(*store.Contain
 }
 
 func (c *Call) deleteContainer(w http.ResponseWriter) error {
-	err := c.api.Store.DeleteContainer(c.Target.Account, c.Target.Container, func(found store.Container) error {
+	account, _ := c.api.Directory.Account(c.Target.Account)
+	kept := time.Duration(account.KeepsContainers) * 24 * time.Hour
+	err := c.api.Store.DeleteContainer(c.Target.Account, c.Target.Container, kept, func(found store.Container) error {
 		return c.containerCondition(found, true)
 	})
 	if err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// restoreContainer implements Restore Container.
+func (c *Call) restoreContainer(w http.ResponseWriter) error {
+	name, version := c.r.Header.Get("X-Ms-Deleted-Container-Name"), c.r.Header.Get("X-Ms-Deleted-Container-Version")
+	switch {
+	case name == "" || version == "":
+		return azerr.MissingHeader
+	case name != c.Target.Container: // "Destination container name must match deleted container name"
+		return azerr.InvalidHeaderValue
+	}
+	if err := c.api.Store.RestoreContainer(c.Target.Account, name, version); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusCreated)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
@@ -92,6 +93,8 @@ func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 
 type containerXML struct {
 	Name       string
+	Version    string `xml:",omitempty"`
+	Deleted    bool   `xml:",omitempty"`
 	Properties containerPropertiesXML
 	Metadata   metadataXML `xml:",omitempty"`
 }
@@ -108,6 +111,8 @@ type containerPropertiesXML struct {
 	DefaultScope         string `xml:"DefaultEncryptionScope"`
 	DenyScope            bool   `xml:"DenyEncryptionScopeOverride"`
 	ImmutableWithVersion bool   `xml:"ImmutableStorageWithVersioningEnabled"`
+	DeletedTime          string `xml:",omitempty"`
+	RemainingDays        *int   `xml:"RemainingRetentionDays,omitempty"`
 }
 
 func (c *Call) listContainers(w http.ResponseWriter) error {
@@ -124,12 +129,18 @@ func (c *Call) listContainers(w http.ResponseWriter) error {
 		Containers []containerXML `xml:"Containers>Container"`
 		NextMarker string
 	}{Endpoint: c.endpoint(), Prefix: l.prefix, Marker: l.marker, MaxResults: l.max}
-	for _, found := range c.api.Store.Containers(c.Target.Account) {
-		if !strings.HasPrefix(found.Name, l.prefix) || found.Name < l.from {
+	all := c.api.Store.Containers(c.Target.Account)
+	if l.include["deleted"] {
+		all = append(all, c.api.Store.KeptContainers(c.Target.Account)...)
+	}
+	at := func(one store.Container) string { return one.Name + "\x00" + one.Version }
+	slices.SortFunc(all, func(a, b store.Container) int { return strings.Compare(at(a), at(b)) })
+	for _, found := range all {
+		if !strings.HasPrefix(found.Name, l.prefix) || at(found) < l.from+"\x00"+l.state {
 			continue
 		}
 		if len(doc.Containers) == l.max {
-			doc.NextMarker = marker(found.Name)
+			doc.NextMarker = marker(at(found))
 			break
 		}
 		doc.Containers = append(doc.Containers, c.containerXML(found, l.include["metadata"]))
@@ -145,6 +156,11 @@ func (c *Call) containerXML(found store.Container, meta bool) containerXML {
 	}}
 	if meta {
 		one.Metadata = found.Metadata
+	}
+	if found.Version != "" {
+		left := int(found.KeptUntil.Sub(c.api.Now()) / (24 * time.Hour))
+		one.Version, one.Deleted = found.Version, true
+		one.Properties.DeletedTime, one.Properties.RemainingDays = httpTime(found.Deleted), &left
 	}
 	return one
 }

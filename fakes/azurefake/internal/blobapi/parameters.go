@@ -58,6 +58,7 @@ var inputs = map[string]accept.Inputs{
 	"GetContainerProperties":     {Headers: accept.Names("x-ms-lease-id")},
 	"SetContainerMetadata":       {Headers: accept.Names("if-modified-since", "x-ms-lease-id").Prefix("x-ms-meta-")},
 	"DeleteContainer":            {Headers: timeConditions.With("x-ms-lease-id")},
+	"RestoreContainer":           {Headers: accept.Names("x-ms-deleted-container-name", "x-ms-deleted-container-version")},
 	"LeaseContainer":             {Headers: timeConditions},
 	"GetContainerACL":            {Headers: accept.Names("x-ms-lease-id")},
 	"SetContainerACL":            {Headers: timeConditions.And(sumHeaders).With("x-ms-lease-id", "x-ms-blob-public-access")},
@@ -115,7 +116,6 @@ var features = map[string]string{
 	"x-ms-previous-snapshot-url": "managed disks",
 	"x-ms-file-request-intent":   "sources in Azure Files",
 	"x-ms-expiry-":               "hierarchical namespaces",
-	"x-ms-deleted-container-":    "restoring deleted objects",
 	"x-ms-source-container-name": "renaming containers",
 	"x-ms-source-lease-id":       "renaming containers",
 }

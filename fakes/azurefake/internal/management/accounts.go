@@ -45,22 +45,59 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 }
 
 func (c *Call) blobServer() *storagefake.BlobServicesServer {
-	type get = armstorage.BlobServicesClientGetServicePropertiesResponse
+	type (
+		get = armstorage.BlobServicesClientGetServicePropertiesResponse
+		set = armstorage.BlobServicesClientSetServicePropertiesResponse
+	)
+	directory := c.api.options.Directory
 	return &storagefake.BlobServicesServer{
 		GetServiceProperties: func(_ context.Context, _, name string, _ *armstorage.BlobServicesClientGetServicePropertiesOptions) (fake.Responder[get], fake.ErrorResponder) {
-			a, found := c.api.options.Directory.Account(name)
+			a, found := directory.Account(name)
 			if !found {
 				return respond(0, get{}, missing("ResourceNotFound", c.route.scope))
 			}
-			policy := &armstorage.DeleteRetentionPolicy{Enabled: to.Ptr(a.KeepsContainers > 0)}
-			if a.KeepsContainers > 0 {
-				policy.Days = to.Ptr(int32(a.KeepsContainers)) //nolint:gosec // days of a test
-			}
-			return respond(http.StatusOK, get{BlobServiceProperties: armstorage.BlobServiceProperties{
-				ID: to.Ptr(c.Resource), Name: to.Ptr("default"), Type: to.Ptr("Microsoft.Storage/storageAccounts/blobServices"),
-				BlobServiceProperties: &armstorage.BlobServicePropertiesProperties{ContainerDeleteRetentionPolicy: policy},
-			}}, nil)
+			return respond(http.StatusOK, get{BlobServiceProperties: c.blobProperties(a)}, nil)
 		},
+		SetServiceProperties: func(_ context.Context, _, name string, asked armstorage.BlobServiceProperties, _ *armstorage.BlobServicesClientSetServicePropertiesOptions) (
+			fake.Responder[set], fake.ErrorResponder,
+		) {
+			a, found := directory.Account(name)
+			if !found {
+				return respond(0, set{}, missing("ResourceNotFound", c.route.scope))
+			}
+			days, err := retention(a.KeepsContainers, asked.BlobServiceProperties)
+			if err == nil {
+				a, err = directory.ChangeAccount(name, func(a *access.Account) { a.KeepsContainers = days })
+			}
+			return respond(http.StatusOK, set{BlobServiceProperties: c.blobProperties(a)}, err)
+		},
+	}
+}
+
+// retention returns the days for which deleted containers are kept after a change of the properties.
+func retention(days int, asked *armstorage.BlobServicePropertiesProperties) (int, error) {
+	switch {
+	case asked == nil || asked.ContainerDeleteRetentionPolicy == nil:
+		return days, nil
+	case asked.ContainerDeleteRetentionPolicy.Enabled == nil || !*asked.ContainerDeleteRetentionPolicy.Enabled:
+		return 0, nil
+	}
+	next := asked.ContainerDeleteRetentionPolicy.Days
+	if next == nil || *next < 1 || *next > access.MaxRetention {
+		return 0, bad("InvalidValuesForRequestParameters", "The days of containerDeleteRetentionPolicy must be from 1 to 365.")
+	}
+	return int(*next), nil
+}
+
+// blobProperties are the properties of the Blob service that the fake has.
+func (c *Call) blobProperties(a access.Account) armstorage.BlobServiceProperties {
+	policy := &armstorage.DeleteRetentionPolicy{Enabled: to.Ptr(a.KeepsContainers > 0)}
+	if a.KeepsContainers > 0 {
+		policy.Days = to.Ptr(int32(a.KeepsContainers)) //nolint:gosec // at most 365
+	}
+	return armstorage.BlobServiceProperties{
+		ID: to.Ptr(c.Resource), Name: to.Ptr("default"), Type: to.Ptr("Microsoft.Storage/storageAccounts/blobServices"),
+		BlobServiceProperties: &armstorage.BlobServicePropertiesProperties{ContainerDeleteRetentionPolicy: policy},
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 // Inputs are the inputs of the calls that have any, without the query parameter api-version.
 var Inputs = map[string]accept.Inputs{
 	"Accounts.RegenerateKey": {Fields: accept.Names("keyName")},
+	"BlobServices.SetServiceProperties": {
+		Fields: accept.Names("properties.containerDeleteRetentionPolicy.days", "properties.containerDeleteRetentionPolicy.enabled").Ignored("id", "name", "type"),
+	},
 	"FederatedIdentityCredentials.CreateOrUpdate": {
 		Fields: accept.Names("properties.audiences", "properties.issuer", "properties.subject").Ignored("id", "name", "systemData", "type"),
 	},

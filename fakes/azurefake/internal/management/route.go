@@ -94,7 +94,10 @@ func kinds() []kind {
 		{definesPath, list(d+"NewListPager", roles+"roleDefinitions/"), above, definition},
 		{listKeysPath, map[string][2]string{"POST": {"AccountsClient.ListKeys", accounts + "listkeys/action"}}, above, account},
 		{newKeyPath, map[string][2]string{"POST": {"AccountsClient.RegenerateKey", accounts + "regeneratekey/action"}}, above, account},
-		{blobsPath, map[string][2]string{"GET": {"BlobServicesClient.GetServiceProperties", accounts + "blobServices/read"}}, whole, blobs},
+		{blobsPath, map[string][2]string{
+			"GET": {"BlobServicesClient.GetServiceProperties", accounts + "blobServices/read"},
+			"PUT": {"BlobServicesClient.SetServiceProperties", accounts + "blobServices/write"},
+		}, whole, blobs},
 	}
 }
 

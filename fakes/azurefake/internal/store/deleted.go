@@ -86,7 +86,7 @@ func (s *Store) purge(h *holder) error {
 	for _, e := range over {
 		c := &Change{Entry: *e}
 		c.Deleted = e.kept(now)
-		if err := s.record(key(h.Account, h.Name)+sep+e.Name, e, c); err != nil {
+		if err := s.record(h.key()+sep+e.Name, e, c); err != nil {
 			return err
 		}
 		s.settle(h, e, c)

@@ -6,6 +6,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,8 @@ type Store struct {
 
 	mu         sync.RWMutex
 	containers map[string]*holder
+	// expires is a time before which no retention of a deleted container ends. It is zero if none is kept.
+	expires time.Time
 }
 
 // holder is a container with its blobs.
@@ -91,6 +94,7 @@ func (s *Store) load() error {
 			return fmt.Errorf("read container %q from the journal: %w", key, err)
 		}
 		s.containers[key] = h
+		s.expireContainer(h.Container)
 	}
 	for key, raw := range s.options.Journal.Table(tableEntries) {
 		e := &Entry{}
@@ -124,7 +128,7 @@ func (s *Store) load() error {
 			return err
 		}
 	}
-	return nil
+	return s.purgeContainers()
 }
 
 func parent(key string) string { return key[:max(0, strings.LastIndex(key, sep))] }
@@ -167,13 +171,11 @@ func (s *Store) CreateContainer(c Container) (Container, error) {
 	defer s.mu.Unlock()
 	now := s.options.Now()
 	k := key(c.Account, c.Name)
-	if h := s.containers[k]; h != nil {
-		if h.Deleted.IsZero() {
-			return c, azerr.ContainerAlreadyExists
-		}
-		if now.Before(h.Deleted.Add(s.options.Deletion)) {
-			return c, azerr.ContainerBeingDeleted
-		}
+	if err := s.free(k); err != nil {
+		return c, err
+	}
+	if err := s.purgeContainers(); err != nil {
+		return c, err
 	}
 	c.ETag, c.Modified = NewETag(), now
 	if err := s.put(tableContainers, k, c); err != nil {
@@ -204,11 +206,15 @@ func (s *Store) live(account, name string) (*holder, error) {
 
 // Containers returns the containers of an account, ordered by name.
 func (s *Store) Containers(account string) []Container {
+	return s.list(account, func(h *holder) bool { return h.Deleted.IsZero() })
+}
+
+func (s *Store) list(account string, shown func(*holder) bool) []Container {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var out []Container
 	for _, h := range s.containers {
-		if h.Account == account && h.Deleted.IsZero() {
+		if h.Account == account && shown(h) {
 			out = append(out, h.Container)
 		}
 	}
@@ -236,12 +242,12 @@ func (s *Store) ChangeContainer(account, name string, change func(*Container) er
 }
 
 // DeleteContainer calls check and, if it returns no error, starts the deletion of the container. The blobs are
-// deleted immediately.
-func (s *Store) DeleteContainer(account, name string, check func(Container) error) error {
+// deleted immediately, unless the container is kept to be restored.
+func (s *Store) DeleteContainer(account, name string, retention time.Duration, check func(Container) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := key(account, name)
-	if h := s.containers[k]; h != nil && !h.Deleted.IsZero() && s.options.Now().Before(h.Deleted.Add(s.options.Deletion)) {
+	if errors.Is(s.free(k), azerr.ContainerBeingDeleted) {
 		return nil // recorded: https://github.com/Azure/azure-sdk-for-go/issues/883
 	}
 	h, err := s.live(account, name)
@@ -251,21 +257,24 @@ func (s *Store) DeleteContainer(account, name string, check func(Container) erro
 	if err := check(h.Container); err != nil {
 		return err
 	}
+	if err := s.purgeContainers(); err != nil {
+		return err
+	}
+	if retention > 0 {
+		return s.keep(h, retention)
+	}
 	gone := h.Container
 	gone.Deleted = s.options.Now()
-	records := []journal.Record{}
 	if journal.Writes(s.options.Journal) {
 		rec, err := journal.Put(tableContainers, k, gone)
 		if err != nil {
 			return err
 		}
-		records = append(records, rec)
-		h.each(func(e *Entry) { records = append(records, e.removal(k)...) })
+		if err := s.options.Journal.Append(append(h.removal(), rec)...); err != nil {
+			return fmt.Errorf("delete container %s: %w", name, err)
+		}
 	}
-	if err := s.options.Journal.Append(records...); err != nil {
-		return fmt.Errorf("delete container %s: %w", name, err)
-	}
-	h.each(func(e *Entry) { s.options.Bodies.Delete(slices.Collect(maps.Keys(e.bodies()))...) })
+	s.discard(h)
 	s.containers[k] = newHolder(gone)
 	return nil
 }

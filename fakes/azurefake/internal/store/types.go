@@ -35,6 +35,9 @@ type Container struct {
 	DenyOverride    bool   `json:"denyOverride,omitempty"`
 	// Deleted is the time when the deletion began, or zero if the container is not being deleted.
 	Deleted time.Time `json:"deleted,omitzero"`
+	// Version identifies a deleted container that is kept until KeptUntil. For other containers both are zero.
+	Version   string    `json:"version,omitempty"`
+	KeptUntil time.Time `json:"keptUntil,omitzero"`
 }
 
 // Type is the type of a blob.
