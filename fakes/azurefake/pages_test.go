@@ -249,6 +249,7 @@ func otherPageRows() map[string]behaviour {
 		"pages from an absent blob":                   {before: source, call: from(headers{"X-Ms-Copy-Source": "{url}/absent"}), status: 404, code: "CannotVerifyCopySource"},
 		"a copy has the pages":                        {before: then(written, copied), call: request{method: "GET", blob: "copy", query: comp + "pagelist"}, status: 200, has: []string{rangeText(1, 1)}},
 		"a copy has the type and the sequence number": {before: then(written, copied), call: get("copy", nil), status: 200, headers: headers{"X-Ms-Blob-Type": "PageBlob", "X-Ms-Blob-Sequence-Number": "7", "X-Ms-Copy-Status": "success"}, has: []string{page("\x00") + page("a") + page("\x00")}},
+		"a copy from a URL":                           {before: written, call: copied.with(false, "x-ms-requires-sync", "true"), status: 409, code: "InvalidBlobType"},
 		"a copy over a block blob":                    {before: then(written, put("copy", "text")), call: copied, status: 409, code: "InvalidBlobType"},
 		"a block blob has the content of a page blob": {before: written, call: put("b", "", headers{"X-Ms-Copy-Source": "{url}/p"}), status: 201},
 		"a block of a page blob":                      {before: written, call: stage("p", base1, "text"), status: 409, code: "InvalidBlobType"},

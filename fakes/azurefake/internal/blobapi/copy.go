@@ -191,6 +191,9 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 		return nil, err
 	}
 	defer unpin()
+	if src.Type == store.PageBlob && !c.later() && !c.fromURL() { // "any committed block blob"
+		return nil, azerr.InvalidBlobType
+	}
 	next := *src
 	next.Snapshot, next.Version, next.Created = "", "", c.api.Now().Truncate(0)
 	next.Tier, next.TierChanged, next.Rehydration = "", time.Time{}, nil // they do not come along
