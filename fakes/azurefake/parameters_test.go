@@ -128,7 +128,8 @@ func (d described) before() []request {
 	}
 	out := []request{
 		put("a", page("a"), headers{"X-Ms-Tags": "team=red"}), put("b", "text", headers{"X-Ms-Tags": "team=red"}),
-		{method: "PUT", blob: "log", headers: headers{"X-Ms-Blob-Type": "AppendBlob", "X-Ms-Tags": "team=red"}}, pageBlob(headers{"X-Ms-Tags": "team=red"}),
+		{method: "PUT", blob: "log", headers: headers{"X-Ms-Blob-Type": "AppendBlob", "X-Ms-Tags": "team=red"}},
+		pageBlob(headers{"X-Ms-Tags": "team=red"}),
 	}
 	switch {
 	case d.name == "ContainerClient.create":

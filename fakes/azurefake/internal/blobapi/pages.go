@@ -60,32 +60,47 @@ func (c *Call) newPages(b *store.Blob) error {
 // editPages applies the size and the sequence number that Set Blob Properties sets. It reports whether it sets any.
 func (c *Call) editPages(b *store.Blob) (bool, error) {
 	size, resizes, err := c.pageBlobSize()
-	if err != nil {
-		return false, err
-	}
-	number, given, err := c.number("X-Ms-Blob-Sequence-Number")
+	number, given, numberErr := c.number("X-Ms-Blob-Sequence-Number")
 	action := c.r.Header.Get("X-Ms-Sequence-Number-Action")
+	renumbers := given || action != ""
 	switch {
-	case err != nil:
-	case (resizes || given || action != "") && b.Type != store.PageBlob:
-		err = errPageType
-	case given && action == "" || !given && (action == "max" || action == "update"):
-		err = azerr.MissingHeader
-	case action == "max":
-		b.Sequence = max(b.Sequence, number)
-	case action == "update":
-		b.Sequence = number
-	case action == "increment" && b.Sequence == math.MaxInt64:
-		err = errOverflow
-	case action == "increment" && !given:
-		b.Sequence++
-	case action != "":
-		err = azerr.InvalidHeaderValue
+	case err != nil || numberErr != nil:
+		return false, azerr.InvalidHeaderValue
+	case (resizes || renumbers) && b.Type != store.PageBlob:
+		return false, errPageType
 	}
-	if resizes && err == nil {
+	if resizes {
 		b.Blocks, b.Size = b.Resized(size), size
 	}
-	return resizes || action != "", err
+	if renumbers {
+		b.Sequence, err = nextSequence(b.Sequence, action, number, given)
+	}
+	return resizes || renumbers, err
+}
+
+// nextSequence returns the sequence number after an action. The action increment has no number.
+func nextSequence(is int64, action string, number int64, given bool) (int64, error) {
+	switch action {
+	case "increment":
+		if given {
+			return 0, azerr.InvalidHeaderValue
+		}
+		if is == math.MaxInt64 {
+			return 0, errOverflow
+		}
+		return is + 1, nil
+	case "max", "update":
+		if !given {
+			return 0, azerr.MissingHeader
+		}
+		if action == "max" {
+			return max(is, number), nil
+		}
+		return number, nil
+	case "":
+		return 0, azerr.MissingHeader
+	}
+	return 0, azerr.InvalidHeaderValue
 }
 
 // setSequence sets the header with the sequence number of a page blob.
@@ -111,7 +126,7 @@ func parsePages(h http.Header) (span, error) {
 	case end < start || start%pageSize != 0 || (end+1)%pageSize != 0:
 		return span{}, errPageRange
 	}
-	return span{int64(start), int64(end - start + 1), true}, nil //nolint:gosec // numbers of 62 bits
+	return span{int64(start), int64(end - start + 1), true}, nil
 }
 
 // clearsPages reports whether Put Page clears the pages instead of writing them.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
@@ -17,12 +18,16 @@ import (
 func FuzzPages(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 0, 4, 2, 1, 3, 2, 3, 0, 0})
 	f.Add([]byte{0, 0, 9, 1, 2, 2, 0, 3, 1, 2, 4, 0, 2, 12, 0, 0, 7, 5})
+	bodies, err := blob.New(f.TempDir(), 1<<10)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = bodies.Close() }) // the file is temporary
+	s, err := store.New(store.Options{Journal: journal.Discard{}, Bodies: bodies, Now: time.Now})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, steps []byte) {
-		bodies, err := blob.New(t.TempDir(), 1<<10)
-		wantNoError(t, err)
-		defer func() { wantNoError(t, bodies.Close()) }()
-		s, err := store.New(store.Options{Journal: journal.Discard{}, Bodies: bodies})
-		wantNoError(t, err)
 		b := &store.Blob{Type: store.PageBlob, Size: 8}
 		b.Blocks = (&store.Blob{}).Resized(b.Size)
 		model, before, earlier := make([]byte, 8), make([]byte, 8), *b
