@@ -358,6 +358,26 @@ func TestPageBlobVersions(t *testing.T) {
 	}
 }
 
+// TestDeletedBlobsOfAnotherType replaces a deleted block blob. If the new blob has another type, nothing is restored ("Blob
+// soft delete protection by operation").
+func TestDeletedBlobsOfAnotherType(t *testing.T) {
+	t.Parallel()
+	s := shared(t, azurefake.Options{})
+	before := []request{keepDeleted(sevenDays), put("p", "1"), {method: "DELETE", blob: "p"}}
+	undelete := set("p", "undelete", nil, "")
+	for name, row := range map[string]behaviour{
+		"the same type": {before: then(before, put("p", "2"), undelete), call: list("&include=snapshots"), status: 200, has: []string{"<Snapshot>"}},
+		"another type":  {before: then(before, pageBlob(), undelete), call: list("&include=snapshots"), status: 200, has: []string{"PageBlob"}, hasNot: []string{"<Snapshot>"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, difference := range row.try(t, s) {
+				t.Error(difference)
+			}
+		})
+	}
+}
+
 // TestPageBlobSignatures uploads and lists pages with signatures of one permission each.
 func TestPageBlobSignatures(t *testing.T) {
 	t.Parallel()

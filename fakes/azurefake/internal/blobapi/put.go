@@ -167,6 +167,9 @@ func (c *Call) replace(e *store.Change, next *store.Blob) {
 	if old := e.Current; old != nil && next.Tier == "" && next.Type == store.BlockBlob {
 		next.Tier, next.TierChanged = old.Tier, old.TierChanged
 	}
+	if slices.ContainsFunc(e.Deleted, func(b *store.Blob) bool { return b.Snapshot == "" && b.Version == "" && b.Type != next.Type }) {
+		e.Deleted = nil // "all existing soft deleted data is permanently deleted"
+	}
 	c.softReplace(e)
 	next.ETag, next.Modified = store.NewETag(), now
 	if next.Created.IsZero() {
