@@ -10,6 +10,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/grpcapi"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -18,8 +19,8 @@ import (
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case isGRPC(r):
-		refuseGRPC(w)
+	case grpcapi.IsCall(r):
+		s.grpc.ServeHTTP(w, r)
 		return
 	case r.URL.Path == batchPath:
 		s.serveBatch(w, r)

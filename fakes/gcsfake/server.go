@@ -10,6 +10,7 @@
 //
 //	/storage/v1/, /upload/storage/v1/, /download/storage/v1/   JSON API
 //	/                                                          XML API, path-style (all other paths)
+//	/google.storage.v2.Storage/                                gRPC API, over HTTP/2
 //	/v1/projects/P/serviceAccounts, .../keys, /v1/projects/P/roles   IAM API
 //	/v1/projects/P/serviceAccounts/A:generateAccessToken       IAM Service Account Credentials API
 //	/v1/projects/P, P:getIamPolicy, :setIamPolicy, :testIamPermissions   Resource Manager API
@@ -19,6 +20,7 @@
 // Create the official clients as follows, where key is AdminKey or a key returned by keys.create:
 //
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
+//	storage.NewGRPCClient(ctx) // with STORAGE_EMULATOR_HOST_GRPC
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
 // The token_uri in the key refers to this server. If STORAGE_EMULATOR_HOST is set, Google's clients send no credentials,
@@ -42,6 +44,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/grpcapi"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
@@ -60,6 +63,7 @@ type Server struct {
 	held     backing.Held[state]
 	recorder fault.Recorder
 	endpoint endpoint.Endpoint
+	grpc     *grpcapi.Server
 }
 
 // state is the contents of a server until Reset.
@@ -79,6 +83,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.Faults.Know(Operations(), s.options.Past)
+	s.grpc = grpcapi.New(s)
 	return s, nil
 }
 
@@ -162,7 +167,10 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, closes open connections and releases all resources. Data in Options.Dir is kept.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
+func (s *Server) Close() error {
+	s.grpc.Close()
+	return errors.Join(s.endpoint.Close(), s.held.Close())
+}
 
 // Calls returns all calls so far, including failed ones, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

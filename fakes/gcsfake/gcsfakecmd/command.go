@@ -116,6 +116,9 @@ func (o *options) announce(w io.Writer, server *gcsfake.Server, url string) {
 	fmt.Fprintf(w, "export CLOUDSDK_AUTH_TOKEN_HOST=%s/token\n", url)
 	if o.anonymousIs != "" { // Google's clients send no credentials then
 		fmt.Fprintf(w, "export STORAGE_EMULATOR_HOST=%s\n", url)
+		if address, ok := strings.CutPrefix(url, "http://"); ok { // the variable cannot ask for TLS
+			fmt.Fprintf(w, "export STORAGE_EMULATOR_HOST_GRPC=%s\n", address)
+		}
 	}
 	if o.TLS {
 		fmt.Fprintf(w, "export SSL_CERT_FILE=%s\n", o.CAFile)

@@ -30,6 +30,9 @@ func TestExportLines(t *testing.T) {
 			if set != (tc.args != nil) || set && host != c.Env["GCS_ENDPOINT_URL"] {
 				t.Errorf("STORAGE_EMULATOR_HOST is %q", host)
 			}
+			if address := c.Env["STORAGE_EMULATOR_HOST_GRPC"]; address != strings.TrimPrefix(host, "http://") {
+				t.Errorf("STORAGE_EMULATOR_HOST_GRPC is %q", address)
+			}
 			if c.Env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] != c.Env["GCS_ENDPOINT_URL"]+"/storage/v1/" || c.Env["CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE"] != c.Env["GOOGLE_APPLICATION_CREDENTIALS"] {
 				t.Errorf("the settings of gcloud are %v", c.Env)
 			}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/storagepb"
+)
+
+// maxChunk is the maximum size of the content of a message (MAX_READ_CHUNK_BYTES).
+const maxChunk = 2 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// reading is the generation of an object that a stream reads.
+type reading struct {
+	service *service
+	path    path
+	header  http.Header
+	object  *storagepb.Object
+	// shown is the part of the metadata that the client has asked for.
+	shown *storagepb.Object
+}
+
+// readRequest is what both requests to read have in common.
+type readRequest interface {
+	proto.Message
+	GetBucket() string
+	GetObject() string
+	GetReadMask() *fieldmaskpb.FieldMask
+	GetCommonObjectRequestParams() *storagepb.CommonObjectRequestParams
+}
+
+// open reads the metadata of the object, which checks the permission and the preconditions.
+func (s *service) open(ctx context.Context, r readRequest) (*reading, error) {
+	out := &reading{service: s, path: objectPath(r.GetBucket(), r.GetObject()), header: ownKey(r.GetCommonObjectRequestParams())}
+	q := masked(query(r, "bucket", "object", "read_offset", "read_limit", "routing_token"), r.GetReadMask())
+	var err error
+	if out.object, err = s.object(ctx, call{method: http.MethodGet, path: out.path, query: q, header: out.header}); err != nil {
+		return nil, err
+	}
+	out.shown = proto.CloneOf(out.object)
+	prune(out.shown, r.GetReadMask())
+	return out, nil
+}
+
+// span returns the bytes that an offset and a length of google.storage.v2 mean. A negative offset counts from the end.
+// A length of 0 means all bytes up to the end.
+func (r *reading) span(offset, length int64) (first, count int64, err error) {
+	size := r.object.GetSize()
+	if length < 0 || offset > size {
+		return 0, 0, status.Errorf(codes.OutOfRange, "The range of %d bytes at %d is not in the object, which has %d bytes.", length, offset, size)
+	}
+	if first = offset; offset < 0 {
+		first = max(0, size+offset)
+	}
+	if count = size - first; length > 0 {
+		count = min(count, length)
+	}
+	return first, count, nil
+}
+
+// read passes a range of the content to send, in chunks that are valid only during the call.
+func (r *reading) read(ctx context.Context, first, count int64, send func(*storagepb.ChecksummedData) error) error {
+	header := maps.Clone(r.header)
+	header.Set("Accept-Encoding", "gzip") // the content is never decompressed
+	if r.object.GetSize() > 0 {
+		if count == 0 {
+			return nil
+		}
+		header.Set("Range", fmt.Sprintf("bytes=%d-%d", first, first+count-1))
+	}
+	buffer, left := make([]byte, 0, min(count, maxChunk)), count
+	c := call{
+		method: http.MethodGet, path: r.path, header: header,
+		query: url.Values{"alt": {"media"}, "generation": {strconv.FormatInt(r.object.GetGeneration(), 10)}},
+	}
+	_, err := r.service.stream(ctx, c, func(p []byte) error {
+		for len(p) > 0 {
+			n := min(len(p), cap(buffer)-len(buffer))
+			if n == 0 {
+				return errors.New("more bytes than requested")
+			}
+			buffer, p = append(buffer, p[:n]...), p[n:]
+			if left -= int64(n); len(buffer) < cap(buffer) && left > 0 {
+				continue
+			}
+			if err := send(&storagepb.ChecksummedData{Content: buffer, Crc32C: proto.Uint32(crc32.Checksum(buffer, castagnoli))}); err != nil {
+				return err
+			}
+			buffer = buffer[:0]
+		}
+		return nil
+	})
+	if err == nil && left > 0 {
+		err = status.Error(codes.Unavailable, "The connection was closed.")
+	}
+	return err
+}
+
+// ReadObject implements storagepb.StorageServer.
+func (s *service) ReadObject(r *storagepb.ReadObjectRequest, stream grpc.ServerStreamingServer[storagepb.ReadObjectResponse]) error {
+	o, err := s.open(stream.Context(), r)
+	if err != nil {
+		return err
+	}
+	first, count, err := o.span(r.GetReadOffset(), r.GetReadLimit())
+	if err != nil {
+		return err
+	}
+	next := &storagepb.ReadObjectResponse{
+		ObjectChecksums: o.object.GetChecksums(), Metadata: o.shown,
+		ContentRange: &storagepb.ContentRange{Start: first, End: first + count, CompleteLength: o.object.GetSize()},
+	}
+	err = o.read(stream.Context(), first, count, func(data *storagepb.ChecksummedData) error {
+		next.ChecksummedData = data
+		err := stream.Send(next)
+		next = &storagepb.ReadObjectResponse{}
+		return err
+	})
+	if err == nil && next.GetMetadata() != nil { // there was nothing to read
+		err = stream.Send(next)
+	}
+	return err
+}
+
+// BidiReadObject implements storagepb.StorageServer. It reads the ranges in the order in which they arrive.
+func (s *service) BidiReadObject(stream grpc.BidiStreamingServer[storagepb.BidiReadObjectRequest, storagepb.BidiReadObjectResponse]) error {
+	var o *reading
+	for {
+		r, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		next := &storagepb.BidiReadObjectResponse{}
+		if o == nil {
+			if o, err = s.open(stream.Context(), r.GetReadObjectSpec()); err != nil {
+				return err
+			}
+			next.Metadata = o.shown
+			next.ReadHandle = &storagepb.BidiReadHandle{Handle: strconv.AppendInt(nil, o.object.GetGeneration(), 10)}
+		}
+		if len(r.GetReadRanges()) == 0 && next.GetMetadata() != nil {
+			err = stream.Send(next)
+		}
+		for i := 0; i < len(r.GetReadRanges()) && err == nil; i++ {
+			err = o.sendRange(stream, r.GetReadRanges()[i], next)
+			next = &storagepb.BidiReadObjectResponse{}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sendRange reads one range. next is the first response to send.
+func (r *reading) sendRange(stream grpc.BidiStreamingServer[storagepb.BidiReadObjectRequest, storagepb.BidiReadObjectResponse], asked *storagepb.ReadRange, next *storagepb.BidiReadObjectResponse) error {
+	at, left, err := r.span(asked.GetReadOffset(), asked.GetReadLength())
+	if err != nil {
+		return err
+	}
+	send := func(data *storagepb.ChecksummedData) error {
+		n := int64(len(data.GetContent()))
+		left -= n
+		next.ObjectDataRanges = []*storagepb.ObjectRangeData{{
+			ChecksummedData: data, RangeEnd: left == 0,
+			ReadRange: &storagepb.ReadRange{ReadOffset: at, ReadLength: n, ReadId: asked.GetReadId()},
+		}}
+		at += n
+		err := stream.Send(next)
+		next = &storagepb.BidiReadObjectResponse{}
+		return err
+	}
+	empty := left == 0
+	if err := r.read(stream.Context(), at, left, send); err != nil || !empty {
+		return err
+	}
+	return send(nil)
+}
