@@ -5,6 +5,8 @@ package gcsfake_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -106,9 +109,8 @@ func TestGRPCRefusals(t *testing.T) {
 			return err
 		}, "field 38 of the message Object"},
 		"a field of the JSON API": {func() error {
-			_, err := b.Update(t.Context(), storage.BucketAttrsToUpdate{RequesterPays: true})
-			return err
-		}, "billing"},
+			return f.adminGRPC(t).Bucket("b2").Create(t.Context(), f.ProjectID(), &storage.BucketAttrs{HierarchicalNamespace: &storage.HierarchicalNamespace{Enabled: true}})
+		}, "hierarchicalNamespace"},
 	} {
 		err := tc.call()
 		if grpcstatus.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), tc.want) {
@@ -522,4 +524,60 @@ func TestStorageEmulatorHostGRPC(t *testing.T) { //nolint:paralleltest // it set
 		}
 		wantNoError(t, client.Close())
 	}
+}
+
+// TestGRPCOverTLS uses Google's client with a JSON key, whose credentials require TLS.
+func TestGRPCOverTLS(t *testing.T) {
+	t.Parallel()
+	config, ca, err := gcsfake.SelfSigned()
+	wantNoError(t, err)
+	f := start(t, gcsfake.Options{TLS: config})
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	client, err := storage.NewGRPCClient(t.Context(), option.WithEndpoint(strings.TrimPrefix(f.URL(), "https://")), storage.WithDisabledClientMetrics(),
+		option.WithAuthCredentialsJSON(option.ServiceAccount, f.adminKey(t)),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}))))
+	wantNoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	b := client.Bucket("docs")
+	wantNoError(t, b.Create(t.Context(), f.ProjectID(), nil))
+	wantNoError(t, write(t.Context(), b.Object("k"), []byte("x"), 0))
+	if got, err := read(t.Context(), b.Object("k")); err != nil || string(got) != "x" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// TestGRPCReadsDuringOverwrites reads an object while other requests replace it. Each read returns one of its contents.
+func TestGRPCReadsDuringOverwrites(t *testing.T) {
+	t.Parallel()
+	f := start(t, gcsfake.Options{})
+	w := &world{Server: f.Server}
+	o := f.grpcBucket(t, "docs", nil).Object("k")
+	bidi := f.adminGRPC(t, storage.WithGRPCBidiReads()).Bucket("docs").Object("k")
+	wantNoError(t, write(t.Context(), o, []byte("x"), 0))
+	token, err := f.Token(f.AdminEmail(""))
+	wantNoError(t, err)
+	done := make(chan struct{})
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					w.send(t, token, operation{method: "POST", path: up + "?uploadType=media&name=k", body: "x"})
+				}
+			}
+		})
+	}
+	for range 100 {
+		for _, o := range []*storage.ObjectHandle{o, bidi} {
+			if got, err := read(t.Context(), o); err != nil || string(got) != "x" {
+				t.Errorf("read %q, %v", got, err)
+			}
+		}
+	}
+	close(done)
+	writers.Wait()
 }

@@ -47,7 +47,7 @@ type Options struct {
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
 	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
-	if o.TLS == nil { // clients of gRPC use HTTP/2 without TLS, and must be able to read why they are refused
+	if o.TLS == nil { // clients of gRPC use HTTP/2 without TLS
 		srv.Protocols = new(http.Protocols)
 		srv.Protocols.SetHTTP1(true)
 		srv.Protocols.SetUnencryptedHTTP2(true)

@@ -8,9 +8,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -49,11 +50,11 @@ func bucketPath(name string, below ...string) path {
 	if strings.Contains(id, "/") {
 		return path{err: status.Errorf(codes.Unimplemented, "This fake does not serve calls for %q.", name)}
 	}
-	text := "/storage/v1/b/" + url.PathEscape(id)
+	segments := []string{"/storage/v1/b", url.PathEscape(id)}
 	for _, segment := range below {
-		text += "/" + url.PathEscape(segment)
+		segments = append(segments, url.PathEscape(segment))
 	}
-	return path{text: text}
+	return path{text: strings.Join(segments, "/")}
 }
 
 // objectPath returns the path of an object, or of a resource below it.
@@ -98,7 +99,7 @@ type response struct {
 func (r *response) Header() http.Header { return r.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (r *response) WriteHeader(status int) { r.status = cmp.Or(r.status, status) }
+func (r *response) WriteHeader(code int) { r.status = cmp.Or(r.status, code) }
 
 // Write implements http.ResponseWriter.
 func (r *response) Write(p []byte) (int, error) {
@@ -171,9 +172,7 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The request is invalid: %v", err)
 	}
-	for name, values := range c.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, c.header)
 	for _, name := range []string{"Authorization", "X-Goog-User-Project"} {
 		if values := incoming.Get(name); len(values) > 0 {
 			r.Header[name] = values
@@ -231,5 +230,5 @@ func failure(httpStatus int, body []byte, conflict codes.Code) error {
 			code = special
 		}
 	}
-	return status.Error(code, cmp.Or(document.Error.Message, http.StatusText(httpStatus), fmt.Sprint(httpStatus)))
+	return status.Error(code, cmp.Or(document.Error.Message, http.StatusText(httpStatus), strconv.Itoa(httpStatus)))
 }

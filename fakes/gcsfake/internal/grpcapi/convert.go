@@ -103,7 +103,7 @@ func sendSums(v any) any {
 		fields["md5Hash"] = md5
 	}
 	if n, ok := sums["crc32c"].(json.Number); ok {
-		crc, _ := n.Int64() // protojson has written it
+		crc, _ := n.Int64()                       // protojson has written it
 		fields["crc32c"] = encodeCRC(uint32(crc)) //nolint:gosec // of 32 bits
 	}
 	return v

@@ -42,6 +42,7 @@ type readRequest interface {
 	proto.Message
 	GetBucket() string
 	GetObject() string
+	GetGeneration() int64
 	GetReadMask() *fieldmaskpb.FieldMask
 	GetCommonObjectRequestParams() *storagepb.CommonObjectRequestParams
 }
@@ -113,21 +114,35 @@ func (r *reading) read(ctx context.Context, first, count int64, send func(*stora
 	return err
 }
 
+// isReplaced reports whether an object was replaced or deleted after its metadata was read. The live generation of the
+// request must then be read again.
+func isReplaced(r readRequest, err error) bool {
+	return status.Code(err) == codes.NotFound && r.GetGeneration() == 0
+}
+
 // ReadObject implements storagepb.StorageServer.
 func (s *service) ReadObject(r *storagepb.ReadObjectRequest, stream grpc.ServerStreamingServer[storagepb.ReadObjectResponse]) error {
-	o, err := s.open(stream.Context(), r)
-	if err != nil {
-		return err
+	for {
+		o, err := s.open(stream.Context(), r)
+		if err != nil {
+			return err
+		}
+		if err := o.sendObject(r, stream); !isReplaced(r, err) {
+			return err
+		}
 	}
-	first, count, err := o.span(r.GetReadOffset(), r.GetReadLimit())
+}
+
+func (r *reading) sendObject(asked *storagepb.ReadObjectRequest, stream grpc.ServerStreamingServer[storagepb.ReadObjectResponse]) error {
+	first, count, err := r.span(asked.GetReadOffset(), asked.GetReadLimit())
 	if err != nil {
 		return err
 	}
 	next := &storagepb.ReadObjectResponse{
-		ObjectChecksums: o.object.GetChecksums(), Metadata: o.shown,
-		ContentRange: &storagepb.ContentRange{Start: first, End: first + count, CompleteLength: o.object.GetSize()},
+		ObjectChecksums: r.object.GetChecksums(), Metadata: r.shown,
+		ContentRange: &storagepb.ContentRange{Start: first, End: first + count, CompleteLength: r.object.GetSize()},
 	}
-	err = o.read(stream.Context(), first, count, func(data *storagepb.ChecksummedData) error {
+	err = r.read(stream.Context(), first, count, func(data *storagepb.ChecksummedData) error {
 		next.ChecksummedData = data
 		err := stream.Send(next)
 		next = &storagepb.ReadObjectResponse{}
@@ -139,8 +154,10 @@ func (s *service) ReadObject(r *storagepb.ReadObjectRequest, stream grpc.ServerS
 	return err
 }
 
+type bidiReadStream = grpc.BidiStreamingServer[storagepb.BidiReadObjectRequest, storagepb.BidiReadObjectResponse]
+
 // BidiReadObject implements storagepb.StorageServer. It reads the ranges in the order in which they arrive.
-func (s *service) BidiReadObject(stream grpc.BidiStreamingServer[storagepb.BidiReadObjectRequest, storagepb.BidiReadObjectResponse]) error {
+func (s *service) BidiReadObject(stream bidiReadStream) error {
 	var o *reading
 	for {
 		r, err := stream.Recv()
@@ -150,20 +167,10 @@ func (s *service) BidiReadObject(stream grpc.BidiStreamingServer[storagepb.BidiR
 		if err != nil {
 			return err
 		}
-		next := &storagepb.BidiReadObjectResponse{}
 		if o == nil {
-			if o, err = s.open(stream.Context(), r.GetReadObjectSpec()); err != nil {
-				return err
-			}
-			next.Metadata = o.shown
-			next.ReadHandle = &storagepb.BidiReadHandle{Handle: strconv.AppendInt(nil, o.object.GetGeneration(), 10)}
-		}
-		if len(r.GetReadRanges()) == 0 && next.GetMetadata() != nil {
-			err = stream.Send(next)
-		}
-		for i := 0; i < len(r.GetReadRanges()) && err == nil; i++ {
-			err = o.sendRange(stream, r.GetReadRanges()[i], next)
-			next = &storagepb.BidiReadObjectResponse{}
+			o, err = s.firstRanges(r, stream)
+		} else {
+			err = o.sendRanges(r, stream, &storagepb.BidiReadObjectResponse{})
 		}
 		if err != nil {
 			return err
@@ -171,8 +178,38 @@ func (s *service) BidiReadObject(stream grpc.BidiStreamingServer[storagepb.BidiR
 	}
 }
 
+// firstRanges opens the object of a stream, and responds to the first message with its metadata.
+func (s *service) firstRanges(r *storagepb.BidiReadObjectRequest, stream bidiReadStream) (*reading, error) {
+	for {
+		o, err := s.open(stream.Context(), r.GetReadObjectSpec())
+		if err != nil {
+			return nil, err
+		}
+		first := &storagepb.BidiReadObjectResponse{
+			Metadata: o.shown, ReadHandle: &storagepb.BidiReadHandle{Handle: strconv.AppendInt(nil, o.object.GetGeneration(), 10)},
+		}
+		if len(r.GetReadRanges()) == 0 {
+			return o, stream.Send(first)
+		}
+		if err := o.sendRanges(r, stream, first); first.GetObjectDataRanges() != nil || !isReplaced(r.GetReadObjectSpec(), err) {
+			return o, err
+		}
+	}
+}
+
+// sendRanges reads the ranges of a message. next is the first response to send.
+func (r *reading) sendRanges(asked *storagepb.BidiReadObjectRequest, stream bidiReadStream, next *storagepb.BidiReadObjectResponse) error {
+	for _, one := range asked.GetReadRanges() {
+		if err := r.sendRange(stream, one, next); err != nil {
+			return err
+		}
+		next = &storagepb.BidiReadObjectResponse{}
+	}
+	return nil
+}
+
 // sendRange reads one range. next is the first response to send.
-func (r *reading) sendRange(stream grpc.BidiStreamingServer[storagepb.BidiReadObjectRequest, storagepb.BidiReadObjectResponse], asked *storagepb.ReadRange, next *storagepb.BidiReadObjectResponse) error {
+func (r *reading) sendRange(stream bidiReadStream, asked *storagepb.ReadRange, next *storagepb.BidiReadObjectResponse) error {
 	at, left, err := r.span(asked.GetReadOffset(), asked.GetReadLength())
 	if err != nil {
 		return err
