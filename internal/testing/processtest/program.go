@@ -85,11 +85,14 @@ func StartProgram(tb testing.TB, environment []string, arguments ...string) *Pro
 		_ = p.command.Wait() // the result is in ProcessState
 		close(p.ended)
 	}()
-	tb.Cleanup(func() {
-		_ = p.command.Process.Kill() // it may have ended already
-		<-p.ended
-	})
+	tb.Cleanup(p.Kill)
 	return p
+}
+
+// Kill sends SIGKILL and waits for the end of the process. It is safe for concurrent use.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill() // it may have ended already
+	<-p.ended
 }
 
 // Output returns everything that the process has printed so far, including standard error.
