@@ -200,7 +200,7 @@ func exactOperations() map[string]operation {
 	return m
 }
 
-// unconfiguredOperations are the reads of settings that no bucket of the fake has.
+// unconfiguredOperations are the reads and deletions of settings that no bucket of the fake has.
 func unconfiguredOperations() map[string]operation {
 	m := map[string]operation{
 		"GetBucketAccelerateConfiguration":   {method: "GET", path: "/docs?accelerate", actions: "s3:GetAccelerateConfiguration", status: 200},
@@ -210,6 +210,8 @@ func unconfiguredOperations() map[string]operation {
 		"GetBucketRequestPayment":            {method: "GET", path: "/docs?requestPayment", actions: "s3:GetBucketRequestPayment", status: 200},
 		"GetBucketReplication":               {method: "GET", path: "/docs?replication", actions: "s3:GetReplicationConfiguration", status: 404, code: "ReplicationConfigurationNotFoundError"},
 		"GetBucketWebsite":                   {method: "GET", path: "/docs?website", actions: "s3:GetBucketWebsite", status: 404, code: "NoSuchWebsiteConfiguration"},
+		"DeleteBucketReplication":            {method: "DELETE", path: "/docs?replication", actions: "s3:PutReplicationConfiguration", status: 204},
+		"DeleteBucketWebsite":                {method: "DELETE", path: "/docs?website", actions: "s3:DeleteBucketWebsite", status: 204},
 	}
 	for sub, kind := range map[string]string{"analytics": "Analytics", "inventory": "Inventory", "metrics": "Metrics", "intelligent-tiering": "IntelligentTiering"} {
 		action := "s3:Get" + kind + "Configuration"

@@ -53,6 +53,7 @@ var inputs = map[string]accept.Inputs{
 
 	"GetBucketAccelerateConfiguration": ofOwner, "GetBucketLogging": ofOwner, "GetBucketNotificationConfiguration": ofOwner,
 	"GetBucketReplication": ofOwner, "GetBucketRequestPayment": ofOwner, "GetBucketWebsite": ofOwner,
+	"DeleteBucketReplication": ofOwner, "DeleteBucketWebsite": ofOwner,
 	"GetBucketAnalyticsConfiguration": ofConfiguration, "GetBucketIntelligentTieringConfiguration": ofConfiguration,
 	"GetBucketInventoryConfiguration": ofConfiguration, "GetBucketMetricsConfiguration": ofConfiguration,
 	"ListBucketAnalyticsConfigurations": ofConfigurations, "ListBucketIntelligentTieringConfigurations": ofConfigurations,

@@ -2,12 +2,16 @@
 
 package s3api
 
-// unconfigured are the reads of settings that this fake cannot store. It responds as S3 does for a bucket without them,
-// because tools such as Terraform read all settings of a bucket. Writes of these settings are not implemented.
+import "net/http"
+
+// unconfigured are the reads and the deletions of settings that this fake cannot store. It responds as S3 does for a bucket
+// without them: Terraform reads all settings of a bucket, and ACK deletes the replication before it changes the versioning.
+// Writes of these settings are not implemented.
 func unconfigured() map[string]*operation {
 	empty := func(root string) func(*request) error {
 		return func(q *request) error { return q.send(newDocument(root)) }
 	}
+	deleted := func(q *request) error { return q.status(http.StatusNoContent) }
 	table := map[string]*operation{
 		"GET bucket accelerate": bucketOperation("GetBucketAccelerateConfiguration", "s3:GetAccelerateConfiguration", empty("AccelerateConfiguration")),
 		"GET bucket logging":    bucketOperation("GetBucketLogging", "s3:GetBucketLogging", empty("BucketLoggingStatus")),
@@ -18,6 +22,8 @@ func unconfigured() map[string]*operation {
 			storedConfig("website", notFound("NoSuchWebsiteConfiguration", "The specified bucket does not have a website configuration"))),
 		"GET bucket replication": bucketOperation("GetBucketReplication", "s3:GetReplicationConfiguration",
 			storedConfig("replication", notFound("ReplicationConfigurationNotFoundError", "The replication configuration was not found"))),
+		"DELETE bucket website":     bucketOperation("DeleteBucketWebsite", "s3:DeleteBucketWebsite", deleted),
+		"DELETE bucket replication": bucketOperation("DeleteBucketReplication", "s3:PutReplicationConfiguration", deleted),
 	}
 	for sub, lists := range configurationLists {
 		action := "s3:Get" + lists.kind + "Configuration"
