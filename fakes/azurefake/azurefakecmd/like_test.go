@@ -44,6 +44,16 @@ func TestLikeAzurite(t *testing.T) {
 	}
 }
 
+// service returns the URL of a service from the line that tools wait for.
+func (c child) service(name string) string {
+	for line := range c.Env {
+		if url, ok := strings.CutPrefix(line, "Azurite "+name+" service is successfully listening at "); ok {
+			return url
+		}
+	}
+	return ""
+}
+
 // TestOtherServices calls the services of Azurite that the fake does not have.
 func TestOtherServices(t *testing.T) {
 	t.Parallel()
@@ -52,13 +62,7 @@ func TestOtherServices(t *testing.T) {
 		"Queue": "<Message>This fake does not support Queue Storage.\n",
 		"Table": `"value":"This fake does not support Table Storage."`,
 	} {
-		url := ""
-		for line := range c.Env {
-			if at, ok := strings.CutPrefix(line, "Azurite "+service+" service is successfully listening at "); ok {
-				url = at
-			}
-		}
-		fakecmdtest.RequireResponse(t, http.MethodPut, url+"/devstoreaccount1/tasks", http.StatusBadRequest, want)
+		fakecmdtest.RequireResponse(t, http.MethodPut, c.service(service)+"/devstoreaccount1/tasks", http.StatusBadRequest, want)
 	}
 }
 

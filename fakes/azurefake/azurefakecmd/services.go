@@ -41,7 +41,7 @@ func (s *service) start(o *options) error {
 	if host == "" {
 		host, _, _ = net.SplitHostPort(o.Listen)
 	}
-	return s.endpoint.Start(endpoint.Options{Name: s.name + " Storage", Address: net.JoinHostPort(host, port), Handler: s.reject(o)})
+	return s.endpoint.Start(endpoint.Options{Name: s.name + " Storage", Address: net.JoinHostPort(host, port), Handler: s.reject(o), TLS: o.TLSConfig()})
 }
 
 func (s *service) announce(w io.Writer) {

@@ -70,6 +70,8 @@ type Flags struct {
 	CAFile string
 	// Hosts are additional host names and IP addresses in the certificate.
 	Hosts []string
+	// Cert and Key are PEM files with the certificate and its private key that replace the generated ones, or "".
+	Cert, Key string
 
 	name, listen string
 	flags        *pflag.FlagSet
@@ -77,6 +79,8 @@ type Flags struct {
 	// ahead is how far the fake's clock is ahead of the machine's.
 	ahead   time.Duration
 	current atomic.Int64 // the current value of ahead
+	// config is the configuration of TLS, or nil.
+	config *tls.Config
 	// temporary are the files that Place created and Serve removes.
 	temporary []string
 }
@@ -97,6 +101,8 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringVar(&f.CAFile, "ca-file", "", "output file for the CA's certificate of --tls (default ca.pem in --data, or a temporary file)")
 	flags.DurationVar(&f.ahead, "clock", 0, "offset of the fake's clock from the machine's clock")
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "additional host names or IP addresses for the certificate of --tls")
+	flags.StringVar(&f.Cert, "tls-cert", "", "PEM file with the certificate for HTTPS, instead of the generated one of --tls")
+	flags.StringVar(&f.Key, "tls-key", "", "PEM file with the private key of --tls-cert")
 }
 
 // Now returns the time of the fake's clock: the machine's time plus the offset set by --clock or the admin endpoint.
@@ -125,19 +131,19 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := f.seed(fake); err != nil {
 		return err
 	}
-	config, err := f.certificate()
-	if err != nil {
+	var err error
+	if f.config, err = f.certificate(); err != nil {
 		return err
 	}
 	listener, err := endpoint.Listen(ctx, f.Listen)
 	if err != nil {
 		return err
 	}
-	url := endpoint.URL(config, listener.Addr())
+	url := endpoint.URL(f.config, listener.Addr())
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := endpoint.NewServer(endpoint.Options{Handler: f.withAdmin(fake, guard), TLS: config, Malformed: guard.Malformed})
+	srv := endpoint.NewServer(endpoint.Options{Handler: f.withAdmin(fake, guard), TLS: f.config, Malformed: guard.Malformed})
 	done := make(chan error, 1)
 	go func() { done <- endpoint.Serve(srv, listener, guard.Malformed) }()
 	served := "health"
@@ -202,10 +208,22 @@ func (f *Flags) begin(faults *fault.Injector) error {
 	return faults.Set(plan)
 }
 
-// certificate creates the certificate of --tls and writes the CA's certificate. Without --tls it returns nil.
+// TLSConfig returns a copy of the configuration with which the fake serves, or nil without TLS. Call it after Serve has
+// called ready.
+func (f *Flags) TLSConfig() *tls.Config { return f.config.Clone() }
+
+// certificate loads the certificate of --tls-cert, or creates one and writes its CA's certificate. Without TLS it
+// returns nil.
 func (f *Flags) certificate() (*tls.Config, error) {
 	if !f.TLS {
 		return nil, nil
+	}
+	if f.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		if err != nil {
+			return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
 	}
 	config, ca, err := selfsigned.New(f.Hosts...)
 	if err != nil {

@@ -4,6 +4,7 @@ package fakecmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -97,6 +98,13 @@ func (f *Flags) Resolve() error {
 		if err := f.imply(flag, value); err != nil {
 			return fmt.Errorf("--like %s: %w", f.Like, err)
 		}
+	}
+	if f.Cert != "" {
+		f.TLS = true
+		f.CAFile = f.Cert // clients trust a self-signed certificate like a CA
+	}
+	if (f.Cert == "") != (f.Key == "") {
+		return errors.New("--tls-cert and --tls-key must be set together")
 	}
 	if _, _, err := net.SplitHostPort(f.Listen); err != nil && !strings.Contains(f.Listen, "]") {
 		_, port, _ := net.SplitHostPort(cmp.Or(f.like.defaults["listen"], f.listen))

@@ -199,6 +199,11 @@ func address(text string) string {
 	return text
 }
 
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
 // isDir reports whether name is the path of a directory.
 func isDir(name string) bool {
 	info, err := os.Stat(name)

@@ -49,6 +49,11 @@ func TestTranslate(t *testing.T) {
 				"the option loose has no effect: cooper rejects unsupported headers and parameters",
 			},
 		},
+		"Azurite with a certificate, and the option that its SDKs need then": {
+			line:  "azurite-blob --cert cert.pem --key key.pem --oauth basic",
+			want:  "fakes azure --like=azurite --listen=127.0.0.1:10000 --tls-cert=cert.pem --tls-key=key.pem --queue-listen= --table-listen=",
+			notes: []string{"the option oauth has no effect: with TLS, cooper accepts the tokens that it issued, and evaluates their roles"},
+		},
 		"the MinIO module of testcontainers-go": {
 			line: "/cooper server /data", container: true,
 			want: "fakes s3 --like=minio --listen=0.0.0.0:9000 --data=/data",
@@ -66,6 +71,14 @@ func TestTranslate(t *testing.T) {
 			line: "minio server --address 127.0.0.1:9100 /data",
 			want: "fakes s3 --like=minio --listen=127.0.0.1:9100 --data=/data",
 		},
+		"MinIO with a directory that contains certificates": {
+			line: "minio server -S testdata/certs /data",
+			want: "fakes s3 --like=minio --listen=127.0.0.1:9000 --data=/data --tls-cert=testdata/certs/public.crt --tls-key=testdata/certs/private.key",
+		},
+		"MinIO with a directory without certificates": {
+			line: "minio server --certs-dir testdata /data",
+			want: "fakes s3 --like=minio --listen=127.0.0.1:9000 --data=/data",
+		},
 		"the Google module of testcontainers for Node": {
 			line: "fake-gcs-server -host 0.0.0.0 -scheme http -external-url http://gcs:4443",
 			want: "fakes gcs --like=fake-gcs-server --listen=0.0.0.0:4443 --url=http://gcs:4443",
@@ -78,6 +91,14 @@ func TestTranslate(t *testing.T) {
 		"fake-gcs-server by its variables": {
 			line: "fake-gcs-server", variables: map[string]string{"FAKE_GCS_SCHEME": "http", "FAKE_GCS_PORT": "8080", "FAKE_GCS_HOST": "127.0.0.1", "FAKE_GCS_DATA": "."},
 			want: "fakes gcs --like=fake-gcs-server --listen=127.0.0.1:8080 --seed-dir=.",
+		},
+		"fake-gcs-server with a certificate": {
+			line: "fake-gcs-server -cert-location cert.pem -private-key-location key.pem",
+			want: "fakes gcs --like=fake-gcs-server --listen=127.0.0.1:4443 --tls=true --tls-cert=cert.pem --tls-key=key.pem",
+		},
+		"fake-gcs-server over HTTP with a certificate": {
+			line: "fake-gcs-server -scheme http -cert-location cert.pem -private-key-location key.pem",
+			want: "fakes gcs --like=fake-gcs-server --listen=127.0.0.1:4443",
 		},
 		"fake-gcs-server by default": {
 			line: "fake-gcs-server -filesystem-root /storage",
@@ -123,7 +144,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"azurite --unknown":                       "azurite: cooper does not support the option unknown",
-		"azurite --cert /cert.pem":                "azurite: cooper does not support the option cert: cooper creates its own certificate",
+		"azurite --cert /cert.pfx --pwd secret":   "azurite: cooper does not support the option pwd: convert the PFX file to PEM files",
 		"azurite --blobPort":                      "azurite: option --blobPort requires a value",
 		"azurite -l /data --inMemoryPersistence":  "mutually exclusive",
 		"azurite stray":                           `unexpected argument: "stray"`,
@@ -137,7 +158,7 @@ func TestRefusals(t *testing.T) {
 		"fake-gcs-server -event.bucket photos":    "cooper sends no events",
 		"fake-gcs-server -cors-headers X-Goog-Me": "set the CORS configuration of each bucket",
 		"localstack stop":                         "only the command `localstack start`",
-		"localstack start -d":                     "does not support the option d",
+		"localstack start -d":                     "does not support the option detached: start cooper in the background",
 	} {
 		if _, ok, err := peercmd.Translate(request(line, nil, false)); !ok || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %t %v, want %q", line, ok, err, want)

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 )
 
-const (
-	ownCertificate = "cooper creates its own certificate; start `cooper fakes` with --tls"
-	noLog          = "cooper writes no access log"
-)
+const noLog = "cooper writes no access log"
 
 var azurite = grammar{
 	options: map[string]option{
@@ -28,10 +26,10 @@ var azurite = grammar{
 		"disableProductStyleUrl": {ignored: "cooper takes the account from the host name only if the host ends with --domain"},
 		"disableTelemetry":       {ignored: "cooper sends no telemetry"},
 		"extentMemoryLimit":      {value: true, ignored: "large bodies are in temporary files"},
-		"oauth":                  {value: true, refused: "tokens require --tls, and cooper verifies them; see `cooper help fakes azure`"},
-		"cert":                   {value: true, refused: ownCertificate},
-		"key":                    {value: true, refused: ownCertificate},
-		"pwd":                    {value: true, refused: ownCertificate},
+		"oauth":                  {value: true, ignored: "with TLS, cooper accepts the tokens that it issued, and evaluates their roles"},
+		"cert":                   {value: true},
+		"key":                    {value: true},
+		"pwd":                    {value: true, refused: "convert the PFX file to PEM files for --cert and --key"},
 	},
 	short: map[string]string{"l": "location", "s": "silent", "L": "loose", "d": "debug"},
 }
@@ -50,7 +48,8 @@ func translateAzurite(r Request, args []string, all bool) (Result, error) {
 	at := func(service, port string) string {
 		return net.JoinHostPort(p.or(service+"Host", "127.0.0.1"), p.or(service+"Port", port))
 	}
-	out := p.result("azure", "azurite", "listen", at("blob", "10000"), "data", p.values["location"])
+	out := p.result("azure", "azurite", "listen", at("blob", "10000"), "data", p.values["location"],
+		"tls-cert", p.values["cert"], "tls-key", p.values["key"])
 	if all {
 		out.Args = append(out.Args, "--queue-listen="+at("queue", "10001"), "--table-listen="+at("table", "10002"))
 	} else {
@@ -66,7 +65,7 @@ var minio = grammar{
 		"quiet":           {ignored: noLog},
 		"anonymous":       {ignored: noLog},
 		"json":            {ignored: noLog},
-		"certs-dir":       {value: true, ignored: ownCertificate},
+		"certs-dir":       {value: true},
 		"config-dir":      {value: true, ignored: "cooper has no configuration directory"},
 	},
 	short: map[string]string{"S": "certs-dir", "C": "config-dir"},
@@ -84,7 +83,11 @@ func translateMinIO(r Request, args []string) (Result, error) {
 	if len(directories) != 1 || strings.Contains(directories[0], "://") || strings.Contains(directories[0], "{") {
 		return Result{}, errors.New("cooper supports only one local directory: `minio server DIRECTORY`")
 	}
-	return p.result("s3", "minio", "listen", address(p.or("address", r.host()+":9000")), "data", directories[0]), nil
+	cert, key := filepath.Join(p.values["certs-dir"], "public.crt"), filepath.Join(p.values["certs-dir"], "private.key")
+	if p.values["certs-dir"] == "" || !exists(cert) { // MinIO serves HTTP then, too
+		cert, key = "", ""
+	}
+	return p.result("s3", "minio", "listen", address(p.or("address", r.host()+":9000")), "data", directories[0], "tls-cert", cert, "tls-key", key), nil
 }
 
 var fakeGCS = grammar{
@@ -96,8 +99,8 @@ var fakeGCS = grammar{
 		"location":                {value: true, ignored: "the location of a bucket is that of the request, or US"},
 		"cors-headers":            {value: true, refused: "set the CORS configuration of each bucket"},
 		"port-http":               {value: true, refused: "start one process for http and one for https"},
-		"cert-location":           {value: true, refused: ownCertificate},
-		"private-key-location":    {value: true, refused: ownCertificate},
+		"cert-location":           {value: true},
+		"private-key-location":    {value: true},
 		"event.pubsub-project-id": {value: true, refused: noEvents},
 		"event.pubsub-topic":      {value: true, refused: noEvents},
 		"event.bucket":            {value: true, refused: noEvents},
@@ -120,11 +123,11 @@ func translateFakeGCS(r Request, args []string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	tls := ""
+	tls, cert, key := "", "", ""
 	switch scheme := p.or("scheme", "https"); scheme {
 	case "http":
 	case "https":
-		tls = "true"
+		tls, cert, key = "true", p.values["cert-location"], p.values["private-key-location"]
 	default:
 		return Result{}, fmt.Errorf("cooper does not support the scheme %q: start one process for http and one for https", scheme)
 	}
@@ -140,11 +143,16 @@ func translateFakeGCS(r Request, args []string) (Result, error) {
 		state = p.values["filesystem-root"]
 	}
 	listen := net.JoinHostPort(p.or("host", r.host()), p.or("port", "4443"))
-	return p.result("gcs", "fake-gcs-server", "listen", listen, "tls", tls, "data", state, "seed-dir", dir, "url", p.values["external-url"]), nil
+	return p.result("gcs", "fake-gcs-server", "listen", listen, "tls", tls, "tls-cert", cert, "tls-key", key,
+		"data", state, "seed-dir", dir, "url", p.values["external-url"]), nil
 }
 
 var localStack = grammar{
-	options: map[string]option{"host": {ignored: "cooper always runs on the host"}, "docker": {ignored: "cooper always runs on the host"}, "no-banner": {ignored: noLog}},
+	options: map[string]option{
+		"host": {ignored: "cooper always runs on the host"}, "docker": {ignored: "cooper always runs on the host"}, "no-banner": {ignored: noLog},
+		"detached": {refused: "start cooper in the background with `&`"},
+	},
+	short: map[string]string{"d": "detached"},
 }
 
 func translateLocalStack(r Request, args []string) (Result, error) {

@@ -230,6 +230,8 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 		"a busy port":                     {[]string{"--listen", busy.Addr().String()}, "the port is in use by another process; stop it, or choose another port"},
 		"a directory with something else": {[]string{"--data", foreign}, "was not created by this program (it contains letters.txt); choose an empty or a new directory"},
 		"a directory that is in use":      {[]string{"--data", inUse}, "is in use by another process"},
+		"a certificate without a key":     {[]string{"--tls-cert", plan}, "--tls-cert and --tls-key must be set together"},
+		"a certificate that is not there": {[]string{"--tls-cert", "/nowhere.pem", "--tls-key", plan}, "load --tls-cert and --tls-key"},
 		"a plan with an unknown effect":   {[]string{"--faults", plan}, `effect "explode" is not one of fail`},
 		"a plan that is not there":        {[]string{"--faults", "/nowhere.yaml"}, "read the fault plan"},
 		"a seed that is not there":        {[]string{"--seed-file", "/nowhere.yaml"}, "read the seed"},
