@@ -53,7 +53,7 @@ func (o Options) adminEmail(project string) string {
 }
 
 func (o Options) projectOr(project string) string {
-	if project == "" {
+	if project == "" || o.OneProject {
 		return o.Projects[0].ID
 	}
 	return project

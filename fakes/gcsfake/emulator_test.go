@@ -114,6 +114,31 @@ func TestProjectsOnFirstUse(t *testing.T) {
 	wantNoError(t, f.Seed([]byte("buckets: [{name: seeded, project: seeded-project}]")))
 }
 
+// TestOneProject uses projects that nobody declared, and finds what is in the first project.
+func TestOneProject(t *testing.T) {
+	t.Parallel()
+	f := start(t, gcsfake.Options{AnonymousIs: "cooper-admin", OneProject: true})
+	wantNoError(t, f.Seed([]byte("buckets: [{name: seeded, project: another}]")))
+	w := &world{Server: f.Server}
+	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=p", body: `{"name":"made"}`})
+	w.must(t, operation{method: "POST", path: "/storage/v1/b", body: `{"name":"plain"}`})
+	w.must(t, operation{method: "POST", path: "/storage/v1/projects/p/hmacKeys?serviceAccountEmail=" + f.AdminEmail("")})
+	for _, path := range []string{"/storage/v1/b", "/storage/v1/b?project=Any:project", "/storage/v1/b?project=p&userProject=q"} {
+		got := w.send(t, "", operation{method: "GET", path: path})
+		for _, want := range []string{"seeded", "made", "plain"} {
+			if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"name":"`+want+`"`) {
+				t.Errorf("%s: %d %s, want %s", path, got.Code, got.Body, want)
+			}
+		}
+	}
+	if got := w.send(t, "", operation{method: "GET", path: "/storage/v1/projects/other/hmacKeys"}); !strings.Contains(got.Body.String(), `"projectId":"cooper-fake"`) {
+		t.Errorf("the keys are %s", got.Body)
+	}
+	if got := f.Inventory(); len(got.Policies) != 1 {
+		t.Errorf("the projects are %v", got.Policies)
+	}
+}
+
 // TestStorageEmulatorHost uses Google's client for Go without options, as its variable configures it.
 func TestStorageEmulatorHost(t *testing.T) { //nolint:paralleltest // it sets a variable of the process
 	f := start(t, gcsfake.Options{AnonymousIs: "cooper-admin"})

@@ -21,6 +21,9 @@ type Options struct {
 	// Projects is empty, there is DefaultProject, and other projects are created when this administrator first uses
 	// them.
 	Projects []Project
+	// OneProject makes every ID of a project a name of the first project, and the ID optional, because emulators ignore
+	// it.
+	OneProject bool
 	// AnonymousIs is the email of a service account, or the ID of one of the first project. Requests without
 	// credentials act as this account, and its policies apply to them. Google's clients send no credentials if
 	// STORAGE_EMULATOR_HOST is set. Default: such requests have only the permissions of allUsers.
@@ -82,7 +85,7 @@ func (o Options) past() func() time.Time {
 func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Projects) == 0 {
-		o.Projects, o.openProjects = []Project{{ID: DefaultProject}}, true
+		o.Projects, o.openProjects = []Project{{ID: DefaultProject}}, !o.OneProject
 	}
 	if o.AnonymousIs != "" && !strings.Contains(o.AnonymousIs, "@") {
 		o.AnonymousIs += "@" + o.Projects[0].ID + ".iam.gserviceaccount.com"

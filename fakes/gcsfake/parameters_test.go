@@ -75,6 +75,7 @@ func (m discoveryMethod) inputs(listed map[string]accept.Use) []string {
 // undescribed are parameters that the fake takes and the documents do not have.
 var undescribed = map[string]string{
 	"$alt":        "the form in which Google's generated clients ask for JSON",
+	"force":       "an option of deleteFiles of Google's client for Node, which sends it with the list",
 	"upload_id":   "the session of a resumable upload",
 	"userProject": "a parameter of every request (HTTP headers and common query string parameters for JSON)",
 	"bytesToSign": "the field of the former method on the same path",
@@ -389,6 +390,7 @@ func actsIn(t *testing.T, op operation) *httptest.ResponseRecorder {
 // says maps parameters and fields to the page's text about the difference.
 var says = map[string]string{
 	"alt":                      "`json`, and `media` for `storage.objects.get`; others are rejected",
+	"key":                      "there are no API keys",
 	"prettyPrint":              "responses are never indented",
 	"quotaUser":                "there are no quotas for users",
 	"userIp":                   "there are no quotas for users",

@@ -129,7 +129,7 @@ func (s *state) load() error {
 	}
 	s.api = rest.New(rest.Options{
 		Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now,
-		Anonymous: o.AnonymousIs, Project: o.Projects[0].ID, OpenProject: s.openProject,
+		Anonymous: o.AnonymousIs, Project: o.Projects[0].ID, OneProject: o.OneProject, OpenProject: s.openProject,
 	})
 	return nil
 }

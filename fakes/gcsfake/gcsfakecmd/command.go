@@ -49,6 +49,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 
 func (o *options) settings() (gcsfake.Options, error) {
 	out := gcsfake.Options{Dir: o.Data, Past: o.Past, Now: o.Now, AnonymousIs: o.anonymousIs}
+	out.OneProject = o.Like == "fake-gcs-server" && len(o.projects) == 0
 	for _, p := range o.projects {
 		id, number, _ := strings.Cut(p, "=")
 		out.Projects = append(out.Projects, gcsfake.Project{ID: id, Number: number})

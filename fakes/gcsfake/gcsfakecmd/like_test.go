@@ -18,6 +18,7 @@ func TestLikeFakeGCSServer(t *testing.T) {
 	url := c.Env["GCS_ENDPOINT_URL"]
 	fakecmdtest.RequireResponse(t, http.MethodGet, url+"/_internal/healthcheck", http.StatusOK, "")
 	fakecmdtest.RequireResponse(t, http.MethodPut, url+"/_internal/config", http.StatusOK, "{}")
+	fakecmdtest.RequireResponse(t, http.MethodGet, url+"/storage/v1/b", http.StatusOK, `"photos"`)
 	attrs, err := c.storage(t).Bucket("photos").Object("cats/tom.txt").Attrs(t.Context())
 	if err != nil || attrs.Size != 4 || attrs.ContentType != "text/plain; charset=utf-8" {
 		t.Errorf("got %+v, %v", attrs, err)

@@ -179,7 +179,7 @@ func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error 
 }
 
 func (c *Call) insertBucket(w http.ResponseWriter) error {
-	if c.query.Get("project") == "" {
+	if c.query.Get("project") == "" && !c.api.oneProject {
 		return gcserr.Required.Say("Required parameter: project")
 	}
 	p, err := c.needProject("storage.buckets.create", c.query.Get("project"))
@@ -336,7 +336,7 @@ func (c *Call) number(name string) (v int64, ok bool, err error) {
 }
 
 func (c *Call) listBuckets(w http.ResponseWriter) error {
-	if c.query.Get("project") == "" {
+	if c.query.Get("project") == "" && !c.api.oneProject {
 		return gcserr.Required.Say("Required parameter: project")
 	}
 	p, err := c.needProject("storage.buckets.list", c.query.Get("project"))

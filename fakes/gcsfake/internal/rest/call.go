@@ -37,6 +37,8 @@ type Options struct {
 	// caller may do so.
 	Project     string
 	OpenProject func(caller, id string) error
+	// OneProject means that Project has every ID.
+	OneProject bool
 }
 
 // API is the HTTP interface of all services of the fake.
@@ -48,6 +50,7 @@ type API struct {
 	routes  map[int][]route
 
 	anonymous, project string
+	oneProject         bool
 	openProject        func(caller, id string) error
 }
 
@@ -55,7 +58,7 @@ type API struct {
 func New(o Options) *API {
 	return &API{
 		store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes(),
-		anonymous: o.Anonymous, project: o.Project, openProject: o.OpenProject,
+		anonymous: o.Anonymous, project: o.Project, oneProject: o.OneProject, openProject: o.OpenProject,
 	}
 }
 
@@ -129,6 +132,9 @@ func (a *API) Prepare(r *http.Request) *Call {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	c := &Call{api: a, r: r, query: query, ambiguity: ambiguity(r.Header, query, err)}
 	c.route()
+	if id := c.vars["project"]; a.oneProject && id != "" && id != "-" {
+		c.vars["project"] = a.project
+	}
 	return c
 }
 

@@ -44,7 +44,7 @@ const noProject = "<none>"
 
 // knownProject returns a project by ID or number. If it does not exist, the caller may create it by using it.
 func (c *Call) knownProject(name string) (identity.Project, error) {
-	if name == noProject {
+	if name == noProject || c.api.oneProject {
 		name = c.api.project
 	}
 	p, err := c.api.dir.Project(name)

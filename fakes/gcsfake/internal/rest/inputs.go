@@ -6,8 +6,8 @@ import "github.com/cooper-cosi/cooper/fakes/internal/accept"
 
 // Inputs that several operations of the JSON API have.
 var (
-	cloudQuery      = accept.Names("fields").Different("$alt", "alt", "prettyPrint", "quotaUser")
-	everyQuery      = accept.Names("fields", "userProject").Different("alt", "prettyPrint", "quotaUser", "userIp")
+	cloudQuery      = accept.Names("fields").Different("$alt", "alt", "key", "prettyPrint", "quotaUser")
+	everyQuery      = accept.Names("fields", "userProject").Different("alt", "key", "prettyPrint", "quotaUser", "userIp")
 	matchQuery      = accept.Names("ifMetagenerationMatch", "ifMetagenerationNotMatch")
 	generationQuery = matchQuery.With("ifGenerationMatch", "ifGenerationNotMatch")
 	sourceQuery     = accept.Names("ifSourceGenerationMatch", "ifSourceGenerationNotMatch", "ifSourceMetagenerationMatch", "ifSourceMetagenerationNotMatch")
@@ -74,7 +74,8 @@ var Inputs = map[string]accept.Inputs{
 	"storage.objects.list": {
 		Query: everyQuery.With("delimiter", "endOffset", "includeTrailingDelimiter", "matchGlob", "maxResults", "pageToken", "prefix", "softDeleted", "startOffset",
 			"versions").
-			With("projection").Different("includeFoldersAsPrefixes").Refused("filter"),
+			With("projection").Different("includeFoldersAsPrefixes").Refused("filter").
+			Ignored("force"), // Google's client for Node sends its option of deleteFiles
 	},
 	"storage.objects.get":   {Query: everyQuery.And(generationQuery).With("generation", "softDeleted").With("projection")},
 	"storage.objects.patch": changeObject, "storage.objects.update": changeObject,

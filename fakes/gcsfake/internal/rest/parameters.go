@@ -107,7 +107,7 @@ func asksForNothing(v any) bool {
 // billed, and an unknown project is not created.
 func (c *Call) checkUserProject() error {
 	project := cmp.Or(c.query.Get("userProject"), c.r.Header.Get("X-Goog-User-Project"))
-	if project == "" {
+	if project == "" || c.api.oneProject {
 		return nil
 	}
 	p, err := c.api.dir.Project(project)
