@@ -4,6 +4,7 @@ package fakecmd
 
 import (
 	"cmp"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,9 @@ type peer struct {
 	variables map[string]string
 	// health maps the paths that tools poll to the response: JSON, or an empty body.
 	health map[string]string
+	// unserved is the prefix of the paths of an API that the fake does not support, and refusal the body of the response
+	// 501.
+	unserved, refusal string
 	// ready are the lines that tools wait for. %s is the URL.
 	ready []string
 }
@@ -38,8 +42,10 @@ var peers = map[string]peer{
 			"domain": "s3.localhost.localstack.cloud,localhost.localstack.cloud",
 		},
 		health: map[string]string{
-			"/_localstack/health": `{"services": {"s3": "running", "iam": "running", "sts": "running", "sqs": "running"}, "edition": "cooper"}`,
-			"/_localstack/init":   `{"completed": {"BOOT": true, "START": true, "READY": true, "SHUTDOWN": false}, "scripts": []}`,
+			"/_localstack/health":     `{"services": {"s3": "running", "iam": "running", "sts": "running", "sqs": "running"}, "edition": "cooper"}`,
+			"/_localstack/init":       `{"completed": {"BOOT": true, "START": true, "READY": true, "SHUTDOWN": false}, "scripts": []}`,
+			"/_localstack/init/ready": `{"completed": true, "scripts": []}`,
+			"/_localstack/init/READY": `{"completed": true, "scripts": []}`,
 		},
 		ready: []string{"Ready."},
 	},
@@ -49,8 +55,11 @@ var peers = map[string]peer{
 		variables: map[string]string{ //nolint:gosec // the values are names of flags
 			"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region",
 		},
-		health: map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
-		ready:  []string{"API: %s"},
+		health:   map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
+		unserved: "/minio/admin/",
+		refusal: xml.Header + "<Error><Code>NotImplemented</Code><Message>This fake does not support MinIO's API for administrators. " +
+			"Create users with IAM, or in a seed.</Message></Error>",
+		ready: []string{"API: %s"},
 	},
 	"azurite": {
 		fake: "azurefake",
@@ -138,8 +147,15 @@ func (f *Flags) announceReady(w io.Writer, url string) {
 	}
 }
 
-// serveHealth responds to the peer's health checks, and reports whether the request is one.
+// serveHealth responds to the peer's health checks, and to calls of an API that only the peer has. It reports whether
+// the request is one of them.
 func (f *Flags) serveHealth(w http.ResponseWriter, r *http.Request) bool {
+	if f.like.unserved != "" && strings.HasPrefix(r.URL.Path, f.like.unserved) {
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusNotImplemented)
+		_, _ = io.WriteString(w, f.like.refusal) // fails only if the client has disconnected
+		return true
+	}
 	body, ok := f.like.health[r.URL.Path]
 	if !ok {
 		return false

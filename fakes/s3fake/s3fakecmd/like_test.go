@@ -25,6 +25,7 @@ func TestLike(t *testing.T) {
 		ready             string
 	}{
 		"LocalStack":               {like: "localstack", key: "test", secret: "test", health: "/_localstack/health", body: `"sqs": "running"`, ready: "Ready."},
+		"LocalStack's init stages": {like: "localstack", key: "test", secret: "test", health: "/_localstack/init/ready", body: `"completed": true`, ready: "Ready."},
 		"MinIO":                    {like: "minio", key: "minioadmin", secret: "minioadmin", health: "/minio/health/live", ready: "API: http://127.0.0.1:"},
 		"MinIO with its variables": {like: "minio", environment: []string{"MINIO_ROOT_USER=me", "MINIO_ROOT_PASSWORD=secret123"}, key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: "},
 	} {
@@ -41,6 +42,14 @@ func TestLike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherAPIsOfMinIO calls what only MinIO has: its clients show why the call failed.
+func TestOtherAPIsOfMinIO(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--like", "minio")
+	url := c.Env["AWS_ENDPOINT_URL"]
+	fakecmdtest.RequireResponse(t, http.MethodGet, url+"/minio/admin/v3/info", http.StatusNotImplemented, "MinIO's API for administrators. Create users with IAM")
 }
 
 // TestLikeNothing checks that the peers' public credentials and paths need the flag.

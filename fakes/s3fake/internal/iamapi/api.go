@@ -112,7 +112,11 @@ func (a *API) Serve(r Request) ([]byte, error) {
 	op, ok := a.operations[c.action]
 	if version := r.Form.Get("Version"); !ok || (version != "" && version != versions[op.service]) {
 		version = cmp.Or(version, "NO_VERSION_SPECIFIED")
-		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s", c.action, version)
+		hint := ""
+		if version != versions["sts"] && version != versions["iam"] && version != "NO_VERSION_SPECIFIED" {
+			hint = ". This fake supports S3, IAM, STS and SQS"
+		}
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s%s", c.action, version, hint)
 	}
 	if err := c.authorize(op); err != nil {
 		return nil, err
