@@ -139,6 +139,19 @@ func TestOneProject(t *testing.T) {
 	}
 }
 
+// TestOptionsOfNode makes the calls of deleteFiles and makePublic of Google's client for Node, which sends its own options.
+func TestOptionsOfNode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	w.must(t, operation{method: "GET", path: b + "/o?prefix=o&force=true"})
+	w.must(t, operation{method: "GET", path: b + "/o?public=true&includeFiles=true"})
+	w.must(t, operation{method: "DELETE", path: o + "?prefix=o&force=true&versions=true&delimiter=%2F"})
+	if got := w.send(t, w.admin, operation{method: "DELETE", path: o + "?prefixes=o"}); !strings.Contains(got.Body.String(), "does not support the parameter prefixes") {
+		t.Errorf("another parameter: %d %s", got.Code, got.Body)
+	}
+}
+
 // TestStorageEmulatorHost uses Google's client for Go without options, as its variable configures it.
 func TestStorageEmulatorHost(t *testing.T) { //nolint:paralleltest // it sets a variable of the process
 	f := start(t, gcsfake.Options{AnonymousIs: "cooper-admin"})
