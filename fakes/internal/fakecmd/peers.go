@@ -22,7 +22,8 @@ type peer struct {
 	fake string
 	// defaults are the values of flags that are not set.
 	defaults map[string]string
-	// variables are the peer's environment variables, and the flags that they set.
+	// variables are the peer's environment variables, and the flags that they set. If several set one flag, the last name
+	// in alphabetical order applies.
 	variables map[string]string
 	// health maps the paths that tools poll to the response: JSON, or an empty body.
 	health map[string]string
@@ -54,6 +55,7 @@ var peers = map[string]peer{
 		defaults: map[string]string{"listen": "127.0.0.1:9000", "root-access-key-id": "minioadmin", "root-secret-access-key": "minioadmin"},
 		variables: map[string]string{ //nolint:gosec // the values are names of flags
 			"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region",
+			"MINIO_ACCESS_KEY": "root-access-key-id", "MINIO_SECRET_KEY": "root-secret-access-key", // the former names
 		},
 		health:   map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
 		unserved: "/minio/admin/",
@@ -96,9 +98,9 @@ func (f *Flags) Resolve() error {
 	if f.Like != "" && f.like.fake != f.name {
 		return fmt.Errorf("--like %s: this fake can be like %s", f.Like, strings.Join(likes(f.name), " or "))
 	}
-	for variable, flag := range f.like.variables {
+	for _, variable := range slices.Backward(slices.Sorted(maps.Keys(f.like.variables))) {
 		if value, ok := os.LookupEnv(variable); ok && value != "" {
-			if err := f.imply(flag, value); err != nil {
+			if err := f.imply(f.like.variables[variable], value); err != nil {
 				return fmt.Errorf("environment variable %s: %w", variable, err)
 			}
 		}

@@ -54,6 +54,10 @@ func TestTranslate(t *testing.T) {
 			want:  "fakes azure --like=azurite --listen=127.0.0.1:10000 --tls-cert=cert.pem --tls-key=key.pem --queue-listen= --table-listen=",
 			notes: []string{"the option oauth has no effect: with TLS, cooper accepts the tokens that it issued, and evaluates their roles"},
 		},
+		"the Azurite module of testcontainers for Python": {
+			line: "/cooper", variables: map[string]string{"AZURITE_ACCOUNTS": "a:a2V5"}, container: true,
+			want: "fakes azure --like=azurite --listen=0.0.0.0:10000 --queue-listen=0.0.0.0:10001 --table-listen=0.0.0.0:10002",
+		},
 		"the MinIO module of testcontainers-go": {
 			line: "/cooper server /data", container: true,
 			want: "fakes s3 --like=minio --listen=0.0.0.0:9000 --data=/data",
@@ -134,7 +138,7 @@ func TestTranslate(t *testing.T) {
 func TestOwnCommandLines(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"cooper", "cooper up", "cooper --help", "cooper -h", "cooper --version", "cooper fakes s3 --like minio", "cooper unknown -port 1"} {
-		if got, ok, err := peercmd.Translate(request(line, map[string]string{"LOCALSTACK_HOST": "localhost"}, false)); ok || err != nil {
+		if got, ok, err := peercmd.Translate(request(line, map[string]string{"LOCALSTACK_HOST": "localhost", "AZURITE_ACCOUNTS": "a"}, false)); ok || err != nil {
 			t.Errorf("%s: got %v, %v", line, got, err)
 		}
 	}
