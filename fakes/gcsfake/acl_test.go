@@ -202,6 +202,36 @@ func TestDefaultObjectACL(t *testing.T) {
 	}
 }
 
+// TestDefaultObjectACLAfterUniformAccess disables uniform access. An object from before regains its list, and one from
+// in between has the default.
+func TestDefaultObjectACLAfterUniformAccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	uniform := func(enabled string) operation {
+		return operation{method: "PATCH", path: "/storage/v1/b/fine", body: `{"iamConfiguration":{"uniformBucketLevelAccess":{"enabled":` + enabled + `}}}`}
+	}
+	w.must(t, operation{method: "POST", path: "/storage/v1/b/fine/defaultObjectAcl", body: `{"entity":"allUsers","role":"READER"}`})
+	w.must(t, uniform("true"))
+	w.must(t, operation{method: "POST", path: "/upload/storage/v1/b/fine/o?uploadType=media&name=json", body: "x"})
+	w.must(t, operation{method: "PUT", path: "/fine/xml", body: "x"})
+	read := func(object string, want int) {
+		t.Helper()
+		if got := w.send(t, "", operation{method: "GET", path: "/fine/" + object}); got.Code != want {
+			t.Errorf("%s: %d", object, got.Code)
+		}
+	}
+	read("json", http.StatusForbidden)
+	w.must(t, uniform("false"))
+	read("json", http.StatusOK)
+	read("xml", http.StatusOK)
+	read("o", http.StatusForbidden)
+	want := []string{"project-owners-111111111111 OWNER", "project-editors-111111111111 OWNER", "project-viewers-111111111111 READER", "allUsers READER"}
+	if diff := gocmp.Diff(want, w.entries(t, w.admin, "/storage/v1/b/fine/o/json/acl")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestPublicAccessPreventionOfLists checks that prevention rejects public entries and disables existing ones.
 func TestPublicAccessPreventionOfLists(t *testing.T) {
 	t.Parallel()

@@ -161,14 +161,14 @@ func (c *Call) newACL(b *store.Bucket, a *store.Attributes) error {
 }
 
 // setACL completes the access control list of an object: from the predefined list of the request, the list in the
-// attributes, or the bucket's default. nil means projectPrivate. The bucket's default may contain entries for everyone
-// that public access prevention makes ineffective.
+// attributes, or the bucket's default. nil means projectPrivate. Under uniform access, the list is the default, which
+// takes effect when uniform access is disabled ("Uniform bucket-level access", "Behavior if reverted"). The bucket's
+// default may contain entries for everyone that public access prevention makes ineffective.
 func (c *Call) setACL(b *store.Bucket, a *store.Attributes) error {
-	if b.Settings.IAM.Uniform.Enabled {
-		a.ACL = nil
-		return nil
-	}
 	entries, name := a.ACL, c.requestedACL()
+	if b.Settings.IAM.Uniform.Enabled {
+		a.ACL, entries, name = nil, nil, ""
+	}
 	var err error
 	switch {
 	case name != "":
