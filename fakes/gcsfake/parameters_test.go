@@ -278,7 +278,7 @@ var acts = map[string]string{
 	"storage.buckets.insert predefinedAcl": "x", "storage.buckets.insert predefinedDefaultObjectAcl": "x", "storage.defaultObjectAccessControls.list ifMetagenerationNotMatch": "2",
 	".acl": `[{"entity":"allUsers","role":"READER"}]`, ".defaultObjectAcl": `[{"entity":"allUsers","role":"READER"}]`, ".entity": "allUsers", ".role": "OWNER",
 
-	".defaultEventBasedHold": "true", ".iamConfiguration": `{"publicAccessPrevention":"enforced"}`, ".labels": `{"p":"q"}`, ".retentionPolicy": `{"retentionPeriod":"60"}`,
+	".billing.requesterPays": "true", ".defaultEventBasedHold": "true", ".iamConfiguration": `{"publicAccessPrevention":"enforced"}`, ".labels": `{"p":"q"}`, ".retentionPolicy": `{"retentionPeriod":"60"}`,
 	".softDeletePolicy.retentionDurationSeconds": "0", ".versioning.enabled": "true", "storage.buckets.update .versioning.enabled": "false", "storage.objects.update .contentType": "text/css", ".name": "other",
 	".cacheControl": "no-store", ".contentDisposition": "inline", ".contentEncoding": "gzip", ".contentLanguage": "en", ".contentType": "text/html", ".customTime": "2030-01-01T00:00:00Z",
 	".eventBasedHold": "true", ".temporaryHold": "true", ".metadata": `{"p":"q"}`, ".retention.mode": "Locked", ".retention.retainUntilTime": "2099-01-01T00:00:00Z",

@@ -59,7 +59,7 @@ func googleSuite() suite {
 // googleIntegrationSuite is the traffic of 2019. What has changed since, and is in the traffic of 2026, is not compared.
 func googleIntegrationSuite() suite {
 	compared := googleRules()
-	compared.ignored = regexp.MustCompile(compared.ignored.String() + `|^(Cache-Control|Pragma|Expires)$|^billing\.|^acl\[[01]\]\.(entity|projectTeam\.team)$`) // the order of the teams in resources
+	compared.ignored = regexp.MustCompile(compared.ignored.String() + `|^(Cache-Control|Pragma|Expires)$|^acl\[[01]\]\.(entity|projectTeam\.team)$`) // the order of the teams in resources
 	compared.varying = regexp.MustCompile(compared.varying.String() + `|^(.*\.)?(metageneration|X-Goog-Metageneration)$`)                                       // requester pays and notifications, which are not sent, count
 	compared.later = regexp.MustCompile(`^(.*\.)?(timeFinalized|locationType|iamConfiguration\..*|softDeletePolicy\..*|rpo|generation|version)$`)
 	return suite{
@@ -82,8 +82,7 @@ func googleIntegrationSuite() suite {
 			{match: `/gzip-test = 200: `, reason: "Google decompressed an object", count: 1},
 			{match: `= 403: member error.errors\[0\].reason "retentionPolicyNotMet"`, reason: "the reason of a refusal by a retention policy is newer", count: 1},
 		},
-		omitted: regexp.MustCompile(`"billing":\{[^}]*\}`),
-		rules:   compared,
+		rules: compared,
 	}
 }
 

@@ -68,7 +68,8 @@ var predefined = sets(map[string][]string{
 
 	"roles/resourcemanager.projectIamAdmin":   projectPolicy,
 	"roles/serviceusage.serviceUsageConsumer": {"serviceusage.services.use"},
-	"roles/browser": {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
+	"roles/billing.projectManager":            {"resourcemanager.projects.createBillingAssignment"},
+	"roles/browser":                           {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
 
 	// The basic roles reach objects only through the bindings that every new bucket has for projectOwner and the others.
 	"roles/viewer": {
@@ -80,7 +81,7 @@ var predefined = sets(map[string][]string{
 		"iam.roles.get", "iam.roles.list", "serviceusage.services.use",
 	}, hmacKeys, accounts, accountKeys),
 	"roles/owner": slices.Concat([]string{
-		"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "serviceusage.services.use",
+		"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "serviceusage.services.use", "resourcemanager.projects.createBillingAssignment",
 	}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),
 })
 

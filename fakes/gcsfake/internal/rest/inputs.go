@@ -19,7 +19,7 @@ var (
 	bucketEntry = accept.Names().Ignored("bucket", "domain", "email", "entity", "entityId", "etag", "id", "kind", "projectTeam", "role", "selfLink")
 	objectEntry = bucketEntry.Ignored("generation", "object")
 
-	bucketMembers = accept.Names("defaultEventBasedHold", "iamConfiguration", "labels", "retentionPolicy", "softDeletePolicy.retentionDurationSeconds", "versioning.enabled").
+	bucketMembers = accept.Names("billing.requesterPays", "defaultEventBasedHold", "iamConfiguration", "labels", "retentionPolicy", "softDeletePolicy.retentionDurationSeconds", "versioning.enabled").
 			Different("autoclass.enabled", "autoclass.terminalStorageClass", "cors", "customPlacementConfig", "encryption.defaultKmsKeyName", "lifecycle", "location",
 			"logging", "rpo", "storageClass", "website").
 		With("acl", "defaultObjectAcl").

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -107,11 +108,31 @@ func asksForNothing(v any) bool {
 // billed, and an unknown project is not created.
 func (c *Call) checkUserProject() error {
 	project := cmp.Or(c.query.Get("userProject"), c.r.Header.Get("X-Goog-User-Project"))
-	if project == "" || c.api.oneProject {
+	if project == "" {
+		return c.checkRequesterPays()
+	}
+	if c.api.oneProject {
 		return nil
 	}
 	p, err := c.api.dir.Project(project)
 	return c.allowedIn("serviceusage.services.use", p, err)
+}
+
+// checkRequesterPays rejects requests that name no project on a bucket with Requester Pays, except from callers who may
+// bill the bucket's project. A session of a resumable upload is checked when it starts.
+func (c *Call) checkRequesterPays() error {
+	source, _ := c.copySource()
+	for _, name := range []string{c.vars["bucket"], c.vars["sourceBucket"], source} {
+		b, err := c.api.store.Bucket(name)
+		if err != nil || !b.Settings.Billing.RequesterPays || c.query.Has("upload_id") { // the handler reports a missing bucket
+			continue
+		}
+		p, err := c.api.dir.Project(b.Project)
+		if c.allowedIn("resourcemanager.projects.createBillingAssignment", p, err) != nil {
+			return gcserr.New(http.StatusBadRequest, "required", "UserProjectMissing", "Bucket is a requester pays bucket but no user project provided.")
+		}
+	}
+	return nil
 }
 
 // conditional are the headers of HTTP that make a request conditional.

@@ -64,6 +64,9 @@ type Settings struct {
 	SoftDelete struct {
 		Seconds int64 `json:"retentionDurationSeconds,string"`
 	} `json:"softDeletePolicy"`
+	Billing struct {
+		RequesterPays bool `json:"requesterPays"`
+	} `json:"billing"`
 }
 
 // Parse reads Settings from Config.
