@@ -159,15 +159,60 @@ func TestSimpleUploadsByPUT(t *testing.T) {
 	}
 }
 
+// zipped returns gzip of a text.
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var z bytes.Buffer
+	writer := gzip.NewWriter(&z)
+	_, err := io.WriteString(writer, text)
+	wantNoError(t, err)
+	wantNoError(t, writer.Close())
+	return z.String()
+}
+
+// TestCompressedRequests sends bodies that are compressed for transport, as Google's client for Java does by default.
+func TestCompressedRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	session := w.resumable(t, w.admin, "resumed")
+	for name, tc := range map[string]struct {
+		operation
+
+		status int
+		// read is an object with the content "plain".
+		read string
+	}{
+		"a document":                 {operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: zipped(t, `{"name":"fresh"}`)}, 200, ""},
+		"a media upload":             {operation{method: "POST", path: up + "?uploadType=media&name=media", body: zipped(t, "plain")}, 200, "media"},
+		"a multipart upload":         {operation{method: "POST", path: up + "?uploadType=multipart", headers: "\nContent-Type: multipart/related; boundary=z", body: zipped(t, "--z\r\n\r\n{\"name\":\"b\"}\r\n--z\r\n\r\nplain\r\n--z--")}, 200, "b"},
+		"an attribute by XML":        {operation{method: "PUT", path: "/docs/xml", body: zipped(t, "plain")}, 200, "xml"},
+		"a chunk":                    {operation{method: "PUT", path: session, body: zipped(t, "plain")}, 400, ""},
+		"a document that is none":    {operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"other"}`}, 400, ""},
+		"a document that is cut off": {operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: zipped(t, `{"name":"other"}`)[:20]}, 400, ""},
+		"an upload that is cut off":  {operation{method: "POST", path: up + "?uploadType=media&name=cut", body: zipped(t, "plain")[:20]}, 400, ""},
+	} {
+		tc.headers = "Content-Encoding: gzip" + tc.headers
+		if got := w.send(t, w.admin, tc.operation); got.Code != tc.status {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+		if tc.read == "" {
+			continue
+		}
+		if got := w.send(t, w.admin, operation{method: "GET", path: b + "/o/" + tc.read + "?alt=media"}); got.Body.String() != "plain" {
+			t.Errorf("%s: it stored %q", name, got.Body)
+		}
+	}
+	if got := w.send(t, w.admin, operation{method: "PUT", path: session, headers: "Content-Encoding: br", body: "x"}); got.Code != http.StatusBadRequest {
+		t.Errorf("another coding: %d %s", got.Code, got.Body)
+	}
+}
+
 // TestGzip reads objects with the content encoding gzip, as "Transcoding of gzip-compressed files" describes.
 func TestGzip(t *testing.T) {
 	t.Parallel()
-	var z bytes.Buffer
-	writer := gzip.NewWriter(&z)
-	_, err := writer.Write(body(100))
-	wantNoError(t, err)
-	wantNoError(t, writer.Close())
-	compressed, plain := z.String(), string(body(100))
+	plain := string(body(100))
+	compressed := zipped(t, plain)
 	for name, tc := range map[string]struct {
 		stored, accepts, requested string
 		want, encoding             string

@@ -62,8 +62,6 @@ type suite struct {
 	name, module, files string
 	// outside matches the exchanges, with their JSON, that are not sent; each reason is in docs/reference/judges.md.
 	outside []exclusion
-	// omitted matches the parts of JSON requests that are not sent.
-	omitted *regexp.Regexp
 	// known are the differences that remain. Every other difference is a failure.
 	known []exclusion
 	// want is the score.
@@ -336,9 +334,6 @@ func (p player) body(t *testing.T, e *exchange, header http.Header) []byte {
 		body := bytes.Join(parts, nil)
 		if e.Request.MediaType == "application/json" {
 			body = p.fill(body)
-		}
-		if p.omitted != nil {
-			body = p.omitted.ReplaceAll(body, nil)
 		}
 		return body
 	}

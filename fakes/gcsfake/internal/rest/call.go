@@ -204,6 +204,9 @@ func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 		err = c.checkProjection()
 	}
 	if err == nil {
+		err = c.inflate()
+	}
+	if err == nil {
 		err = c.handle(w)
 	}
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
@@ -40,6 +41,24 @@ func acceptsGzip(header string) bool {
 		}
 	}
 	return others
+}
+
+// inflate decompresses the body of a request that is compressed for transport, as Google's client for Java sends
+// documents and simple uploads. In the XML API, the header is an attribute of the object.
+func (c *Call) inflate() error {
+	coding := c.r.Header.Get("Content-Encoding")
+	switch {
+	case c.flavour == inXML || coding == "" || coding == "identity" || c.r.Body == http.NoBody:
+		return nil
+	case coding != "gzip" || c.query.Has("upload_id"):
+		return c.unserved("header", "content-encoding: "+coding)
+	}
+	body, err := gzip.NewReader(c.r.Body)
+	if err != nil {
+		return gcserr.Invalid.Say("The request body is not gzip as the header Content-Encoding states.")
+	}
+	c.r.Body = body
+	return nil
 }
 
 // decompress writes the decompressed body of an object. It returns an error if the body is not complete gzip.
