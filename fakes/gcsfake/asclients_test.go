@@ -159,6 +159,36 @@ func TestSimpleUploadsByPUT(t *testing.T) {
 	}
 }
 
+// TestDocumentsOfClients sends integers as numbers, as the clients for Node and Python do, and an empty list.
+func TestDocumentsOfClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	const fine = "/storage/v1/b/fine"
+	for _, tc := range []struct {
+		name string
+		operation
+
+		status          int
+		contains, lacks string
+	}{
+		{"a retention period", operation{method: "PATCH", path: fine, body: `{"retentionPolicy":{"retentionPeriod":10}}`}, 200, `"retentionPeriod":"10"`, "null"},
+		{"no soft delete", operation{method: "PATCH", path: fine, body: `{"softDeletePolicy":{"retentionDurationSeconds":0}}`}, 200, `"retentionDurationSeconds":"0"`, "null"},
+		{"no retention period", operation{method: "PATCH", path: fine, body: `{"retentionPolicy":null}`}, 200, "fine", "retentionPolicy"},
+		{"half a second", operation{method: "PATCH", path: fine, body: `{"retentionPolicy":{"retentionPeriod":10.5}}`}, 400, "parseError", "null"},
+		{"a word", operation{method: "PATCH", path: fine, body: `{"retentionPolicy":{"retentionPeriod":"ten"}}`}, 400, "parseError", "null"},
+		{"a precondition of a source", operation{method: "POST", path: fine + "/o/x/compose", body: `{"sourceObjects":[{"name":"o","objectPreconditions":{"ifGenerationMatch":1}}]}`}, 412, "conditionNotMet", "null"},
+		{"a generation of a source", operation{method: "POST", path: fine + "/o/x/compose", body: `{"sourceObjects":[{"name":"o","generation":1}]}`}, 404, "notFound", "null"},
+		{"CORS", operation{method: "PATCH", path: fine, body: `{"cors":[{"origin":["*"],"method":["GET"],"maxAgeSeconds":1}]}`}, 200, `"cors"`, "null"},
+		{"no CORS", operation{method: "PATCH", path: fine, body: `{"cors":[]}`}, 200, "fine", `"cors"`},
+	} {
+		got := w.send(t, w.admin, tc.operation)
+		if text := got.Body.String(); got.Code != tc.status || !strings.Contains(text, tc.contains) || strings.Contains(text, tc.lacks) {
+			t.Errorf("%s: %d %s", tc.name, got.Code, text)
+		}
+	}
+}
+
 // zipped returns gzip of a text.
 func zipped(t *testing.T, text string) string {
 	t.Helper()

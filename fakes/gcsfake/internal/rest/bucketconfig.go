@@ -65,10 +65,10 @@ type view struct {
 	} `json:"customPlacementConfig"`
 	Labels     map[string]string `json:"labels"`
 	SoftDelete *struct {
-		Seconds int64 `json:"retentionDurationSeconds,string"`
+		Seconds store.Long `json:"retentionDurationSeconds"`
 	} `json:"softDeletePolicy"`
 	Retention *struct {
-		Period int64 `json:"retentionPeriod,string"`
+		Period store.Long `json:"retentionPeriod"`
 	} `json:"retentionPolicy"`
 	IAM *struct {
 		Prevention string `json:"publicAccessPrevention"`
@@ -245,7 +245,31 @@ func (v *view) checkLifecycle() error {
 	return nil
 }
 
-// merge applies a JSON merge patch (RFC 7396) to the writable fields.
+// writeDurations writes durations as strings, since clients may send numbers.
+func (cfg config) writeDurations() error {
+	for _, name := range []string{"softDeletePolicy", "retentionPolicy"} {
+		var d struct {
+			Period  *store.Long `json:"retentionPeriod,omitempty"`
+			Seconds *store.Long `json:"retentionDurationSeconds,omitempty"`
+		}
+		if cfg[name] == nil {
+			continue
+		}
+		if err := parseJSON(cfg[name], &d); err != nil {
+			return err
+		}
+		raw, err := json.Marshal(d)
+		if err != nil {
+			return err
+		}
+		if cfg[name], err = mergePatch(cfg[name], raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge applies a JSON merge patch (RFC 7396) to the writable fields. An empty list is not shown.
 func (cfg config) merge(patch map[string]json.RawMessage) error {
 	for name, value := range patch {
 		if !slices.Contains(writable, name) {
@@ -255,7 +279,7 @@ func (cfg config) merge(patch map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if merged == nil {
+		if merged == nil || string(merged) == "[]" {
 			delete(cfg, name)
 			continue
 		}

@@ -61,6 +61,9 @@ func (c *Call) derive(cfg, old config, now time.Time) error {
 	if cfg["softDeletePolicy"] == nil {
 		cfg["softDeletePolicy"] = json.RawMessage(softDeleteDefault)
 	}
+	if err := cfg.writeDurations(); err != nil {
+		return err
+	}
 	for _, name := range []string{"softDeletePolicy", "retentionPolicy"} {
 		if cfg[name] == nil || string(cfg[name]) == string(old[name]) {
 			continue

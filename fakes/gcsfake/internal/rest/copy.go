@@ -162,10 +162,10 @@ func (c *Call) copyObject(w http.ResponseWriter) error {
 type composeRequest struct {
 	Destination json.RawMessage `json:"destination"`
 	Sources     []struct {
-		Name          string `json:"name"`
-		Generation    int64  `json:"generation,string"`
+		Name          string     `json:"name"`
+		Generation    store.Long `json:"generation"`
 		Preconditions struct {
-			IfGenerationMatch *int64 `json:"ifGenerationMatch,string"`
+			IfGenerationMatch *store.Long `json:"ifGenerationMatch"`
 		} `json:"objectPreconditions"`
 	} `json:"sourceObjects"`
 	DeleteSources bool `json:"deleteSourceObjects"`
@@ -218,14 +218,14 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 func (c *Call) composed(b *store.Bucket, req *composeRequest, o *store.Object) ([]*store.Object, error) {
 	var sources []*store.Object
 	for _, s := range req.Sources {
-		from, _, err := c.permitted("storage.objects.get", b, s.Name, s.Generation)
+		from, _, err := c.permitted("storage.objects.get", b, s.Name, int64(s.Generation))
 		if err == nil && req.DeleteSources {
 			err = c.need("storage.objects.delete", b, s.Name)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if want := s.Preconditions.IfGenerationMatch; want != nil && *want != from.Generation {
+		if want := s.Preconditions.IfGenerationMatch; want != nil && int64(*want) != from.Generation {
 			return nil, gcserr.Precondition
 		}
 		if err := opens(from.CustomerKey, o.CustomerKey); err != nil {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
@@ -44,7 +45,7 @@ type Settings struct {
 		Enabled bool `json:"enabled"`
 	} `json:"versioning"`
 	Retention struct {
-		Period   int64 `json:"retentionPeriod,string"`
+		Period   Long `json:"retentionPeriod"`
 		IsLocked bool  `json:"isLocked"`
 	} `json:"retentionPolicy"`
 	ObjectRetention struct {
@@ -62,12 +63,34 @@ type Settings struct {
 		DefaultKMSKeyName string `json:"defaultKmsKeyName"`
 	} `json:"encryption"`
 	SoftDelete struct {
-		Seconds int64 `json:"retentionDurationSeconds,string"`
+		Seconds Long `json:"retentionDurationSeconds"`
 	} `json:"softDeletePolicy"`
 	Billing struct {
 		RequesterPays bool `json:"requesterPays"`
 	} `json:"billing"`
 }
+
+// Long is an integer of the JSON API. Clients send it as a string or as a number.
+type Long int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Long) UnmarshalJSON(raw []byte) error {
+	text := string(raw)
+	if strings.HasPrefix(text, `"`) {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return err
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && text != "null" {
+		return fmt.Errorf("%s is not an integer", raw)
+	}
+	*l = Long(n)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (l Long) MarshalJSON() ([]byte, error) { return json.Marshal(strconv.FormatInt(int64(l), 10)) }
 
 // Parse reads Settings from Config.
 func (b *Bucket) Parse() error {
