@@ -56,6 +56,20 @@ func TestSessionOfAnotherPath(t *testing.T) {
 	}
 }
 
+// TestPreconditionOfASession starts an upload whose precondition does not hold. The last request fails.
+func TestPreconditionOfASession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	started := w.send(t, w.admin, operation{method: "POST", path: "/docs/o", headers: "X-Goog-Resumable: start\nX-Goog-If-Generation-Match: 0"})
+	_, byXML, _ := strings.Cut(started.Header().Get("Location"), "http://127.0.0.1")
+	for _, session := range []string{w.resumable(t, w.admin, "o&ifGenerationMatch=0"), byXML} {
+		if got := w.send(t, "", operation{method: "PUT", path: session, body: "x"}); got.Code != http.StatusPreconditionFailed {
+			t.Errorf("PUT %s: %d %s", session, got.Code, got.Body)
+		}
+	}
+}
+
 // slowBody calls a function before the body is read.
 type slowBody struct {
 	io.Reader
@@ -111,6 +125,8 @@ func TestUploadsOfUnknownSize(t *testing.T) {
 		"a stream after a chunk":         {{"bytes 0-262143/*", 256 << 10, 308}, {"bytes 262144-*/*", 7, 200}},
 		"a stream of nothing at the end": {{"bytes 0-262143/*", 256 << 10, 308}, {"bytes 262144-*/*", 0, 200}},
 		"a stream with a gap":            {{"bytes 7-*/*", 2, 503}},
+		"a chunk that is no multiple":    {{"bytes 0-262144/262146", 262145, 308}, {"bytes 262145-262145/262146", 1, 200}},
+		"a chunk that is too small":      {{"bytes 0-262142/*", 262143, 400}},
 		"a chunk of unknown length":      {{"bytes 0-*/2", 2, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,6 +196,10 @@ func TestDocumentsOfClients(t *testing.T) {
 		{"a precondition of a source", operation{method: "POST", path: fine + "/o/x/compose", body: `{"sourceObjects":[{"name":"o","objectPreconditions":{"ifGenerationMatch":1}}]}`}, 412, "conditionNotMet", "null"},
 		{"a generation of a source", operation{method: "POST", path: fine + "/o/x/compose", body: `{"sourceObjects":[{"name":"o","generation":1}]}`}, 404, "notFound", "null"},
 		{"CORS", operation{method: "PATCH", path: fine, body: `{"cors":[{"origin":["*"],"method":["GET"],"maxAgeSeconds":1}]}`}, 200, `"cors"`, "null"},
+		{"labels", operation{method: "PATCH", path: fine, body: `{"labels":{"a":"b"}}`}, 200, `"labels"`, "null"},
+		{"no labels", operation{method: "PATCH", path: fine, body: `{"labels":{"a":null}}`}, 200, "fine", `"labels"`},
+		{"options of a list", operation{method: "GET", path: fine + "/o?force=true&includeFiles=true&private=true"}, 200, `"items"`, "null"},
+		{"options of a deletion", operation{method: "DELETE", path: fine + "/o/o?force=true&prefix=x&versions=true"}, 204, "", "null"},
 		{"no CORS", operation{method: "PATCH", path: fine, body: `{"cors":[]}`}, 200, "fine", `"cors"`},
 	} {
 		got := w.send(t, w.admin, tc.operation)

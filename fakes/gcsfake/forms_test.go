@@ -264,6 +264,22 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestFormThatNamesItsBucket sends a form without a bucket in the path, as Google's client for Node does to an emulator.
+func TestFormThatNamesItsBucket(t *testing.T) {
+	t.Parallel()
+	w := newFormWorld(t, "storage.objects.create")
+	fields := signed("new", nil)(t, w)
+	for _, tc := range []struct {
+		bucket string
+		want   int
+	}{{"", 400}, {"fine", 400}, {"docs", 204}} {
+		fields["bucket"] = tc.bucket
+		if got := w.serve(form(t, "", fields, "text")); got.Code != tc.want {
+			t.Errorf("bucket %q: %d %s", tc.bucket, got.Code, got.Body)
+		}
+	}
+}
+
 // TestFormsOfTheDisabled makes sure that a form dies with its key and its account.
 func TestFormsOfTheDisabled(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,12 @@ var undescribed = map[string]string{
 	"upload_id":   "the session of a resumable upload",
 	"userProject": "a parameter of every request (HTTP headers and common query string parameters for JSON)",
 	"bytesToSign": "the field of the former method on the same path",
+
+	"autoPaginate": ofNode, "delimiter": ofNode, "endOffset": ofNode, "force": ofNode, "includeFiles": ofNode, "matchGlob": ofNode, "maxResults": ofNode,
+	"prefix": ofNode, "private": ofNode, "public": ofNode, "startOffset": ofNode, "versions": ofNode,
 }
+
+const ofNode = "an option of Google's client for Node, which sends the options of a bulk operation with each request"
 
 // TestTheListHasWhatIsDescribed finds entries in the list of parameters that are no longer in the discovery
 // documents.

@@ -269,7 +269,7 @@ func (cfg config) writeDurations() error {
 	return nil
 }
 
-// merge applies a JSON merge patch (RFC 7396) to the writable fields. An empty list is not shown.
+// merge applies a JSON merge patch (RFC 7396) to the writable fields. An empty list and empty labels are not shown.
 func (cfg config) merge(patch map[string]json.RawMessage) error {
 	for name, value := range patch {
 		if !slices.Contains(writable, name) {
@@ -279,7 +279,7 @@ func (cfg config) merge(patch map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if merged == nil || string(merged) == "[]" {
+		if merged == nil || string(merged) == "[]" || name == "labels" && string(merged) == "{}" {
 			delete(cfg, name)
 			continue
 		}

@@ -41,7 +41,7 @@ var (
 var nodeOptions = []string{"force", "includeFiles", "private", "public"}
 
 // deleteFiles are the options of deleteFiles of this client, which also sends them with each deletion.
-var deleteFiles = accept.Names().Ignored("delimiter", "endOffset", "force", "matchGlob", "maxResults", "prefix", "startOffset", "versions")
+var deleteFiles = accept.Names().Ignored("autoPaginate", "delimiter", "endOffset", "force", "matchGlob", "maxResults", "prefix", "startOffset", "versions")
 
 // Inputs of several operations of the JSON API.
 var (

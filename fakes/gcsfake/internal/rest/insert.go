@@ -414,9 +414,9 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 		return u, gcserr.Invalid.Say("The body has %d bytes, which differs from the Content-Range.", body.size)
 	}
 	last := cr.open || (cr.total >= 0 && next.Size == cr.total) || c.r.Header.Get("Content-Range") == ""
-	if !last && next.Size%chunkUnit != 0 {
+	if !last && next.Size%chunkUnit != 0 && body.size < chunkUnit { // a multiple is only recommended, as the tests of the client for Node show
 		c.api.store.Discard(body.segment)
-		return u, gcserr.Invalid.Say("Invalid request. There were %d byte(s) in the request body. There should have been a multiple of %d.", body.size, chunkUnit)
+		return u, gcserr.Invalid.Say("Invalid request. There were %d byte(s) in the request body. There should have been at least %d.", body.size, chunkUnit)
 	}
 	if next.MD5State, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
 		return u, err

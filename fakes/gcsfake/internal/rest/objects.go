@@ -100,13 +100,17 @@ func (c *Call) newRetention(a *store.Attributes) error {
 	return nil
 }
 
-// mayFinish checks the permissions for the last request of an upload: the service checks them on the first one.
+// mayFinish checks the permission for the last request of an upload: the service checks it on the first one, but not the
+// preconditions (measured in issue 201 of googleapis/google-cloud-java).
 func (c *Call) mayFinish(b *store.Bucket, name string) error {
-	current, _, err := c.api.store.Get(b.Name, name, 0)
-	if err != nil && !errors.Is(err, gcserr.NoObject) {
-		return err
+	_, _, err := c.api.store.Get(b.Name, name, 0)
+	switch {
+	case err == nil:
+		return c.need("storage.objects.delete", b, name)
+	case errors.Is(err, gcserr.NoObject):
+		return nil
 	}
-	return c.overwriting(name)(b, current)
+	return err
 }
 
 func (c *Call) respondObject(w http.ResponseWriter, o *store.Object) error {

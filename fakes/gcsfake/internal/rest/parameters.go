@@ -37,6 +37,9 @@ func (c *Call) checkParameters() error {
 	if err := c.checkHeaders(); err != nil {
 		return err
 	}
+	if c.Operation == "xml.PostObject" { // the form contains the credentials
+		return nil
+	}
 	return c.checkUserProject()
 }
 

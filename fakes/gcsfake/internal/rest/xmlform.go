@@ -31,11 +31,17 @@ func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if c.vars["bucket"] == "" {
+		c.vars["bucket"] = form.Fields["bucket"]
+	}
 	policy, err := c.authenticateForm(form.Fields)
 	if err != nil {
 		return err
 	}
 	b, err := c.bucket()
+	if err == nil {
+		err = c.checkUserProject()
+	}
 	if err != nil {
 		return err
 	}

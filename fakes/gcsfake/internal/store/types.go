@@ -46,7 +46,7 @@ type Settings struct {
 	} `json:"versioning"`
 	Retention struct {
 		Period   Long `json:"retentionPeriod"`
-		IsLocked bool  `json:"isLocked"`
+		IsLocked bool `json:"isLocked"`
 	} `json:"retentionPolicy"`
 	ObjectRetention struct {
 		Mode string `json:"mode"`
