@@ -21,15 +21,22 @@ const docACL = "Access control lists: https://cloud.google.com/storage/docs/acce
 func aclOperations() map[string]operation {
 	const fine = "/storage/v1/b/fine"
 	out := map[string]operation{
-		"storage.objects.patch acl":    {method: "PATCH", path: fine + "/o/o", body: `{"acl":[]}`, permissions: []string{"storage.objects.update", "storage.objects.setIamPolicy"}, status: 200, doc: docACL},
-		"storage.buckets.patch acl":    {method: "PATCH", path: fine + "?predefinedAcl=publicRead", body: `{}`, permissions: []string{"storage.buckets.update", "storage.buckets.setIamPolicy"}, status: 200, doc: docACL},
-		"storage.objects.insert acl":   {method: "POST", path: "/upload" + fine + "/o?uploadType=media&name=fresh&predefinedAcl=publicRead", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
-		"storage.objects.insert put":   {method: "PUT", path: up + "?uploadType=media&name=fresh", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: "JSON uploads: https://cloud.google.com/storage/docs/uploading-objects"},
-		"storage.objects.restore acl":  {method: "POST", path: fine + "/o/gone/restore?copySourceAcl=true&generation={listed}", permissions: []string{"storage.objects.restore", "storage.objects.create", "storage.objects.setIamPolicy"}, status: 200, doc: docACL},
-		"xml.PutObject acl":            {method: "PUT", path: "/fine/fresh", headers: "X-Goog-Acl: public-read", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
-		"storage.objects.get node":     {method: "GET", path: "/b/docs/o/o?alt=media", permissions: []string{"storage.objects.get"}, status: 200, doc: docJSON},
-		"storage.buckets.list node":    {method: "GET", path: "/b?project=cooper-fake", permissions: []string{"storage.buckets.list"}, project: true, status: 200, doc: docJSON},
-		"storage.objects.get acl full": {method: "GET", path: fine + "/o/o?projection=full", permissions: []string{"storage.objects.get"}, status: 200, doc: docJSON},
+		"storage.objects.patch acl":     {method: "PATCH", path: fine + "/o/o", body: `{"acl":[]}`, permissions: []string{"storage.objects.update", "storage.objects.setIamPolicy"}, status: 200, doc: docACL},
+		"storage.buckets.patch acl":     {method: "PATCH", path: fine + "?predefinedAcl=publicRead", body: `{}`, permissions: []string{"storage.buckets.update", "storage.buckets.setIamPolicy"}, status: 200, doc: docACL},
+		"storage.objects.insert acl":    {method: "POST", path: "/upload" + fine + "/o?uploadType=media&name=fresh&predefinedAcl=publicRead", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
+		"storage.objects.insert put":    {method: "PUT", path: up + "?uploadType=media&name=fresh", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: "JSON uploads: https://cloud.google.com/storage/docs/uploading-objects"},
+		"storage.objects.restore acl":   {method: "POST", path: fine + "/o/gone/restore?copySourceAcl=true&generation={listed}", permissions: []string{"storage.objects.restore", "storage.objects.create", "storage.objects.setIamPolicy"}, status: 200, doc: docACL},
+		"xml.PutBucket acl":             {method: "PUT", path: "/fresh", headers: "X-Amz-Acl: public-read", permissions: []string{"storage.buckets.create"}, project: true, status: 200, doc: docACL},
+		"xml.GetBucketACL":              {method: "GET", path: "/fine?acl", permissions: []string{"storage.buckets.getIamPolicy"}, status: 200, doc: docACL},
+		"xml.PutBucketACL":              {method: "PUT", path: "/fine?acl", headers: "X-Goog-Acl: public-read", permissions: []string{"storage.buckets.setIamPolicy"}, status: 200, doc: docACL},
+		"xml.GetBucketDefaultObjectACL": {method: "GET", path: "/fine?defaultObjectAcl", permissions: []string{"storage.buckets.getIamPolicy"}, status: 200, doc: docACL},
+		"xml.PutBucketDefaultObjectACL": {method: "PUT", path: "/fine?defaultObjectAcl", headers: "X-Goog-Acl: public-read", permissions: []string{"storage.buckets.setIamPolicy"}, status: 200, doc: docACL},
+		"xml.GetObjectACL":              {method: "GET", path: "/fine/o?acl", permissions: []string{"storage.objects.getIamPolicy"}, status: 200, doc: docACL},
+		"xml.PutObjectACL":              {method: "PUT", path: "/fine/o?acl", headers: "X-Goog-Acl: public-read", permissions: []string{"storage.objects.setIamPolicy"}, status: 200, doc: docACL},
+		"xml.PutObject acl":             {method: "PUT", path: "/fine/fresh", headers: "X-Goog-Acl: public-read", body: "x", permissions: []string{"storage.objects.create"}, status: 200, doc: docACL},
+		"storage.objects.get node":      {method: "GET", path: "/b/docs/o/o?alt=media", permissions: []string{"storage.objects.get"}, status: 200, doc: docJSON},
+		"storage.buckets.list node":     {method: "GET", path: "/b?project=cooper-fake", permissions: []string{"storage.buckets.list"}, project: true, status: 200, doc: docJSON},
+		"storage.objects.get acl full":  {method: "GET", path: fine + "/o/o?projection=full", permissions: []string{"storage.objects.get"}, status: 200, doc: docJSON},
 	}
 	for _, k := range []struct{ kind, path, on, entity string }{
 		{"storage.bucketAccessControls.", fine + "/acl", "buckets", "domain-example.com"},

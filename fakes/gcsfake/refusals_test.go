@@ -277,7 +277,7 @@ func xmlRefusals() map[string]refusal {
 		"XML of an ACL with uniform access":    {operation{method: "PUT", path: "/docs/x", headers: "X-Goog-Acl: public-read", body: "x"}, 400, "InvalidArgument"},
 		"XML of a bucket's ACL":                {operation{method: "GET", path: "/docs?acl"}, 400, "uniform bucket-level access"},
 		"XML of a bucket's ACL in a header":    {operation{method: "PUT", path: "/docs?acl", headers: "X-Goog-Acl: public-read"}, 400, "uniform bucket-level access"},
-		"XML of an object's ACL":               {operation{method: "PUT", path: "/docs/o?acl"}, 400, "uniform bucket-level access"},
+		"XML of an object's ACL":               {operation{method: "PUT", path: "/docs/o?acl", headers: "X-Goog-Acl: private"}, 400, "uniform bucket-level access"},
 		"XML of an ACL of a resumable upload":  {operation{method: "POST", path: "/docs/x", headers: "X-Goog-Resumable: start\nX-Goog-Acl: public-read"}, 400, "uniform bucket-level access"},
 		"XML of a copy of another generation":  {operation{method: "PUT", path: "/docs/x", headers: "X-Goog-Copy-Source: /docs/o\nX-Goog-Copy-Source-If-Generation-Match: 1"}, 412, "PreconditionFailed"},
 		"XML of a copy of another etag":        {operation{method: "PUT", path: "/docs/x", headers: "X-Amz-Copy-Source: /docs/o\nX-Amz-Copy-Source-If-Match: \"x\""}, 412, "PreconditionFailed"},

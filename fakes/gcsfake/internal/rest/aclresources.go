@@ -89,7 +89,7 @@ func (c *Call) accessList(action string) (*accessList, error) {
 
 // ofBucketItself reports whether the call is about the list of a bucket, in contrast to the default for its objects.
 func (c *Call) ofBucketItself() bool {
-	return strings.HasPrefix(c.Operation, "storage.bucketAccessControls.")
+	return strings.HasPrefix(c.Operation, "storage.bucketAccessControls.") || strings.HasSuffix(c.Operation, "BucketACL")
 }
 
 func (c *Call) listOfBucket(b *store.Bucket) []policy.Entry {

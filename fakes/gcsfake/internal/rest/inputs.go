@@ -167,6 +167,7 @@ var (
 		"x-amz-copy-source-if-unmodified-since")
 	documentHeaders = accept.List{}.Prefix("x-amz-checksum-").With("x-amz-sdk-checksum-algorithm")
 	putSetting      = accept.Inputs{Headers: metagenerationHeaders.And(documentHeaders)}
+	putACL          = accept.Inputs{Headers: aclHeaders.And(documentHeaders)}
 	readObject      = accept.Inputs{
 		Query:   accept.Names("generation", "response-cache-control", "response-content-disposition", "response-content-type"),
 		Headers: generationHeaders.And(encryptionHeaders).With("x-amz-checksum-mode"),
@@ -176,10 +177,12 @@ var (
 // XMLInputs are the query parameters, and the Google and S3 headers, of each operation of the XML API. It does not
 // contain the inputs of all operations.
 var XMLInputs = map[string]accept.Inputs{
-	"xml.GetService": {}, "xml.PutBucket": {}, "xml.HeadBucket": {}, "xml.GetBucketLocation": {}, "xml.GetBucketVersioning": {}, "xml.GetBucketCORS": {},
+	"xml.GetService": {}, "xml.PutBucket": {Headers: aclHeaders}, "xml.HeadBucket": {}, "xml.GetBucketLocation": {}, "xml.GetBucketVersioning": {}, "xml.GetBucketCORS": {},
 	"xml.GetBucketLifecycle": {}, "xml.GetBucketStorageClass": {}, "xml.PostObject": {}, "xml.DeleteResumable": {}, "xml.AbortMultipartUpload": {},
 	"xml.PutBucketVersioning": putSetting, "xml.PutBucketCORS": putSetting, "xml.PutBucketLifecycle": putSetting,
 	"xml.GetObject": readObject, "xml.HeadObject": readObject,
+	"xml.GetBucketACL": {}, "xml.GetBucketDefaultObjectACL": {}, "xml.GetObjectACL": {Query: accept.Names("generation")},
+	"xml.PutBucketACL": putACL, "xml.PutBucketDefaultObjectACL": putACL, "xml.PutObjectACL": {Query: accept.Names("generation"), Headers: putACL.Headers},
 
 	"xml.GetBucket":               {Query: accept.Names("list-type", "prefix", "delimiter", "marker", "max-keys", "encoding-type", "continuation-token", "start-after", "fetch-owner")},
 	"xml.DeleteBucket":            {Headers: metagenerationHeaders},

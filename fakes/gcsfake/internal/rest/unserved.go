@@ -82,19 +82,6 @@ func (c *Call) notServed(http.ResponseWriter) error {
 	return gcserr.Unimplemented.Say("This fake does not support %s.", c.Operation)
 }
 
-// refuseACL rejects an operation of the XML API on an access control list if the caller lacks the permission or the bucket
-// has uniform bucket-level access, with the errors of the service.
-func (c *Call) refuseACL(on, action string) error {
-	b, err := c.bucket()
-	if err != nil {
-		return err
-	}
-	if err := c.need("storage."+on+"."+action+"IamPolicy", b, c.vars["object"]); err != nil {
-		return err
-	}
-	return c.checkUniform(b.Settings.IAM.Uniform.Enabled)
-}
-
 // checkUniform rejects access control lists where uniform access excludes them.
 func (c *Call) checkUniform(uniform bool) error {
 	if !uniform {

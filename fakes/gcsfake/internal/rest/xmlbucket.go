@@ -65,6 +65,13 @@ func (c *Call) xmlPutBucket(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if name := c.requestedACL(); name != "" {
+		entries, err := c.predefined(predefinedBucket, name, &b)
+		if err != nil {
+			return err
+		}
+		b.Policy = b.Policy.WithBucketEntries(entries, c.projectID)
+	}
 	if b, err = c.api.store.CreateBucket(b); err != nil {
 		return err
 	}
