@@ -284,22 +284,14 @@ func (a *Account) PrincipalExists(value string) bool {
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	for _, u := range a.users {
-		if a.UserARN(u) == value || u.ID == value {
-			return true
-		}
+	found := a.guestNamed(value) || foreignAccount(value, a.ID)
+	a.principals(func(arn, id string) { found = found || value == arn || value == id })
+	if session, ok := strings.CutPrefix(value, "arn:"+a.Partition+":sts::"+a.ID+":assumed-role/"); ok {
+		name, _, _ := strings.Cut(session, "/")
+		role := a.roles[fold(name)]
+		return role != nil && role.Name == name
 	}
-	if a.guestNamed(value) {
-		return true
-	}
-	session, isSession := strings.CutPrefix(value, "arn:"+a.Partition+":sts::"+a.ID+":assumed-role/")
-	role, _, _ := strings.Cut(session, "/")
-	for _, r := range a.roles {
-		if a.RoleARN(r) == value || r.ID == value || (isSession && r.Name == role) {
-			return true
-		}
-	}
-	return foreignAccount(value, a.ID)
+	return found
 }
 
 // foreignAccount accepts another account as a whole: this fake serves one account and cannot deny that others

@@ -3,6 +3,7 @@
 package iam
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -13,19 +14,23 @@ func (a *Account) Pins(d *iampolicy.Document) iampolicy.Pins {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	pins := iampolicy.Pins{}
-	for _, arn := range d.Named() {
-		for _, u := range a.users {
-			if a.UserARN(u) == arn {
-				pins[arn] = u.ID
-			}
+	named := d.Named()
+	a.principals(func(arn, id string) {
+		if slices.Contains(named, arn) {
+			pins[arn] = id
 		}
-		for _, r := range a.roles {
-			if a.RoleARN(r) == arn {
-				pins[arn] = r.ID
-			}
-		}
-	}
+	})
 	return pins
+}
+
+// principals calls do with the ARN and the unique ID of all users and roles. The caller holds the lock.
+func (a *Account) principals(do func(arn, id string)) {
+	for _, u := range a.users {
+		do(a.UserARN(u), u.ID)
+	}
+	for _, r := range a.roles {
+		do(a.RoleARN(r), r.ID)
+	}
 }
 
 // Shown returns the text of a policy as IAM shows it. Renamed principals have their new ARN, and deleted principals
@@ -43,15 +48,11 @@ func (a *Account) Shown(text string, pins iampolicy.Pins) string {
 
 // nameOf returns the ARN of the user or role with an ID, or the ID if there is none.
 func (a *Account) nameOf(id string) string {
-	for _, u := range a.users {
-		if u.ID == id {
-			return a.UserARN(u)
+	name := id
+	a.principals(func(arn, other string) {
+		if other == id {
+			name = arn
 		}
-	}
-	for _, r := range a.roles {
-		if r.ID == id {
-			return a.RoleARN(r)
-		}
-	}
-	return id
+	})
+	return name
 }

@@ -206,22 +206,15 @@ func (rs rawStatement) statement() (Statement, error) {
 	if rs.Effect != nil {
 		s.Effect, s.has["Effect"] = *rs.Effect, true
 	}
-	for name, l := range map[string]*list{"Action": rs.Action, "NotAction": rs.NotAction, "Resource": rs.Resource, "NotResource": rs.NotResource} {
+	values := func(name string, l *list) []string {
 		if l == nil {
-			continue
+			return nil
 		}
 		s.has[name] = true
-		switch name {
-		case "Action":
-			s.Action = *l
-		case "NotAction":
-			s.NotAction = *l
-		case "Resource":
-			s.Resource = *l
-		case "NotResource":
-			s.NotResource = *l
-		}
+		return *l
 	}
+	s.Action, s.NotAction = values("Action", rs.Action), values("NotAction", rs.NotAction)
+	s.Resource, s.NotResource = values("Resource", rs.Resource), values("NotResource", rs.NotResource)
 	var err error
 	if s.Principal, err = principals(rs.Principal); err != nil {
 		return s, err

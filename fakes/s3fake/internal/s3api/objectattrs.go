@@ -13,10 +13,8 @@ import (
 )
 
 func (q *request) attributesPermissions() []permission {
-	if q.query.Has("versionId") {
-		return []permission{{"s3:GetObjectVersion", q.objectARN()}, {"s3:GetObjectVersionAttributes", q.objectARN()}}
-	}
-	return []permission{{"s3:GetObject", q.objectARN()}, {"s3:GetObjectAttributes", q.objectARN()}}
+	read, attributes := versioned("s3:GetObject", "s3:GetObjectVersion"), versioned("s3:GetObjectAttributes", "s3:GetObjectVersionAttributes")
+	return append(read(q), attributes(q)...)
 }
 
 var attributeNames = []string{"ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"}
