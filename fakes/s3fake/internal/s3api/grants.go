@@ -242,8 +242,7 @@ func (q *request) granted(p permission) iampolicy.Grant {
 	if !onObject {
 		return q.grantedBy(q.state.ACL, needed)
 	}
-	creates := q.op.form || slices.Contains([]string{"PutObject", "CopyObject", "CreateMultipartUpload"}, q.op.name)
-	if needed == "WRITE" || p.action == "s3:PutObjectAcl" && creates {
+	if needed == "WRITE" || p.action == "s3:PutObjectAcl" && q.creates() {
 		if !q.continues() {
 			return iampolicy.NoGrant
 		}
@@ -264,6 +263,24 @@ func (q *request) granted(p permission) iampolicy.Grant {
 		return iampolicy.NoGrant
 	}
 	return q.grantedBy(v.ACL, needed)
+}
+
+// creates reports whether the request creates an object.
+func (q *request) creates() bool {
+	return q.op.form || slices.Contains([]string{"PutObject", "CopyObject", "CreateMultipartUpload"}, q.op.name)
+}
+
+// objectAction matches actions on existing objects, but not the deletion, which is up to the bucket's owner.
+var objectAction = regexp.MustCompile(`^s3:(Get|Put|Delete)Object(Version)?(Acl|Tagging)$|^s3:GetObject(Version)?(Attributes)?$`)
+
+// ofAnother reports whether a permission is about an existing object of another account. The bucket's policy can only deny
+// access to it ("How Amazon S3 authorizes a request for an object operation" in the Amazon S3 User Guide).
+func (q *request) ofAnother(p permission) bool {
+	if !aclsEnabled(q.state) || p.resource != q.objectARN() || !objectAction.MatchString(p.action) || q.creates() && strings.HasPrefix(p.action, "s3:Put") {
+		return false
+	}
+	v, err := q.version()
+	return err == nil && q.ownerOf(v.ACL) != q.Account.CanonicalID()
 }
 
 // continues reports whether the request is not for a multipart upload of another account.
