@@ -114,7 +114,7 @@ func TestProjectsOnFirstUse(t *testing.T) {
 	wantNoError(t, f.Seed([]byte("buckets: [{name: seeded, project: seeded-project}]")))
 }
 
-// TestOneProject uses projects that nobody declared, and finds what is in the first project.
+// TestOneProject uses IDs of projects that do not exist, and finds the buckets of the first project.
 func TestOneProject(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{AnonymousIs: "cooper-admin", OneProject: true})
