@@ -150,7 +150,7 @@ func (o tofu) apply(value string) {
 func (o tofu) refused() string {
 	o.t.Helper()
 	out, err := o.run("apply", "-no-color", "-auto-approve", "-var=value=refused")
-	id := regexp.MustCompile(`(?m)^  ID: +(\S+)`).FindStringSubmatch(out)
+	id := regexp.MustCompile(`(?m)^ {2}ID: +(\S+)`).FindStringSubmatch(out)
 	if err == nil || len(id) == 0 || !strings.Contains(out, "Error acquiring the state lock") || !strings.Contains(out, "PreconditionFailed") {
 		o.t.Fatalf("want a client without the lock: %v\n%s", err, out)
 	}
