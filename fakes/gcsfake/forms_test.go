@@ -264,18 +264,19 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFormThatNamesItsBucket sends a form without a bucket in the path, as Google's client for Node does to an emulator.
-func TestFormThatNamesItsBucket(t *testing.T) {
+// TestFormOfARequester sends forms to a bucket with Requester Pays, with and without a project.
+func TestFormOfARequester(t *testing.T) {
 	t.Parallel()
-	w := newFormWorld(t, "storage.objects.create")
+	w := newFormWorld(t, "storage.objects.create", "serviceusage.services.use")
+	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/docs", body: `{"billing":{"requesterPays":true}}`})
 	fields := signed("new", nil)(t, w)
-	for _, tc := range []struct {
-		bucket string
-		want   int
-	}{{"", 400}, {"fine", 400}, {"docs", 204}} {
-		fields["bucket"] = tc.bucket
-		if got := w.serve(form(t, "", fields, "text")); got.Code != tc.want {
-			t.Errorf("bucket %q: %d %s", tc.bucket, got.Code, got.Body)
+	for project, want := range map[string]int{"": 400, "nowhere": 404, "cooper-fake": 204} {
+		req := form(t, "docs", fields, "text")
+		if project != "" {
+			req.Header.Set("X-Goog-User-Project", project)
+		}
+		if got := w.serve(req); got.Code != want {
+			t.Errorf("project %q: %d %s", project, got.Code, got.Body)
 		}
 	}
 }

@@ -31,9 +31,6 @@ func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if c.vars["bucket"] == "" {
-		c.vars["bucket"] = form.Fields["bucket"]
-	}
 	policy, err := c.authenticateForm(form.Fields)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func (c *Call) routeXML() {
 	switch {
 	case hasObject && object != "":
 		on = "object"
-	case bucket != "", c.r.Method == http.MethodPost: // a form can name the bucket, as that of Google's client for Node
+	case bucket != "":
 		on = "bucket"
 	}
 	sub := ""
