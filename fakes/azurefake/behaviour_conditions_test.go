@@ -77,9 +77,9 @@ func tagConditionRows() map[string]behaviour {
 	remove := calls["Delete Blob"].call
 	for what, row := range map[string]behaviour{
 		"the tier was set since":          {call: remove(headers{"X-Ms-Access-Tier-If-Modified-Since": longAgo}), status: 202},
-		"the tier was not set since":      {call: remove(headers{"X-Ms-Access-Tier-If-Modified-Since": "{modified}"}), status: 412, code: "ConditionNotMet"},
+		"the tier was not set since":      {call: remove(headers{"X-Ms-Access-Tier-If-Modified-Since": "{modified}"}), status: 412, code: "AccessTierChangeTimeConditionNotMet"},
 		"the tier is as it was":           {call: remove(headers{"X-Ms-Access-Tier-If-Unmodified-Since": "{modified}"}), status: 202},
-		"the tier is not as it was":       {call: remove(headers{"X-Ms-Access-Tier-If-Unmodified-Since": longAgo}), status: 412, code: "ConditionNotMet"},
+		"the tier is not as it was":       {call: remove(headers{"X-Ms-Access-Tier-If-Unmodified-Since": longAgo}), status: 412, code: "AccessTierChangeTimeConditionNotMet"},
 		"the tier, by what is no date":    {call: remove(headers{"X-Ms-Access-Tier-If-Modified-Since": "yesterday"}), status: 400},
 		"copied, if the source's tags do": {call: request{method: "PUT", blob: "c", headers: headers{"X-Ms-Copy-Source": "{url}/a", "X-Ms-Source-If-Tags": "team='red'"}}, status: 202},
 		"not copied, they do not":         {call: request{method: "PUT", blob: "c", headers: headers{"X-Ms-Copy-Source": "{url}/a", "X-Ms-Source-If-Tags": "team='blue'"}}, status: 412, code: "SourceConditionNotMet"},
@@ -96,7 +96,7 @@ func refusedRows() map[string]behaviour {
 	there := []request{put("b", "hello")}
 	return map[string]behaviour{
 		"refused: an MD5 to store that is none":    {call: put("b", "hello", headers{"X-Ms-Blob-Content-Md5": "AAAA"}), status: 400, code: "InvalidMd5"},
-		"refused: an MD5 to set that is none":      {before: there, call: set("b", "properties", headers{"X-Ms-Blob-Content-Md5": "AAAA"}, ""), status: 400, code: "InvalidMd5"},
+		"refused: an MD5 to set that is none":      {before: there, call: set("b", "properties", headers{"X-Ms-Blob-Content-Md5": "?"}, ""), status: 400, code: "InvalidMd5"},
 		"refused: an MD5 of a source that is none": {before: there, call: set("c", "block&blockid="+base1, headers{"X-Ms-Copy-Source": "{url}/b", "X-Ms-Source-Content-Md5": "AAAA"}, ""), status: 400, code: "InvalidMd5"},
 		"refused: a container without a name":      {call: request{method: "PUT", blob: "/", query: ofType}, status: 400, code: "InvalidQueryParameterValue"},
 		"refused: a copy ID that is none":          {before: there, call: set("b", "copy&copyid=mine", headers{"X-Ms-Copy-Action": "abort"}, ""), status: 400, code: "InvalidQueryParameterValue"},

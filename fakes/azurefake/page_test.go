@@ -46,7 +46,7 @@ var different = map[string]string{
 	"ContainerClient.submitBatch":                         "each request in it is authorized; the batch is one call for fault rules and in the record of calls",
 	"ServiceClient.submitBatch":                           "as for a container",
 	"ServiceClient.getStatistics":                         "for the secondary location, which is always up to date",
-	"ServiceClient.setProperties":                         "static websites and soft delete together with versions are rejected; logging and metrics are stored without effect",
+	"ServiceClient.setProperties":                         "static websites are rejected; logging and metrics are stored without effect",
 	"ContainerClient.restore":                             "only under its own name",
 	"ContainerClient.listBlobFlatSegment":                 "including policies has no effect, since there are none",
 	"ContainerClient.getProperties":                       "never has an immutability policy or a legal hold",

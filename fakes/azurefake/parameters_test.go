@@ -34,7 +34,7 @@ var wrong = map[string]string{
 	"x-ms-source-if-tags": "team='blue'", "x-ms-access-tier-if-modified-since": farAhead, "x-ms-access-tier-if-unmodified-since": longAgo,
 	"x-ms-blob-condition-appendpos": "end", "x-ms-blob-condition-maxsize": "big",
 
-	"content-md5": wrongMD5, "x-ms-content-crc64": wrongCRC, "x-ms-source-content-md5": wrongMD5, "x-ms-source-content-crc64": wrongCRC, "x-ms-blob-content-md5": "AAAA",
+	"content-md5": wrongMD5, "x-ms-content-crc64": wrongCRC, "x-ms-source-content-md5": wrongMD5, "x-ms-source-content-crc64": wrongCRC, "x-ms-blob-content-md5": "?", "x-ms-file-request-intent": "restore",
 	"range": "bytes=9000-", "x-ms-range": "bytes=9000-", "x-ms-source-range": "bytes=9000-", "x-ms-range-get-content-md5": "yes", "x-ms-range-get-content-crc64": "yes",
 
 	"x-ms-version": "2099-01-01", "x-ms-meta-": "amber", "x-ms-tags": "team=%23", "x-ms-access-tier": "Warm", "x-ms-blob-type": "LongBlob",

@@ -30,8 +30,8 @@ func TestSoftDelete(t *testing.T) {
 	const listed, isDeleted = "<Name>b</Name>", "<Deleted>true</Deleted>"
 	for name, row := range map[string]behaviour{
 		"the setting is returned":                        {before: on(), call: request{method: "GET", blob: "/", query: "restype=service&" + comp + "properties"}, status: 200, has: []string{"<DeleteRetentionPolicy>" + sevenDays}},
-		"the setting has no days":                        {call: keepDeleted("<Enabled>true</Enabled>"), status: 400, code: "MissingRequiredXmlNode"},
-		"the setting has 366 days":                       {call: keepDeleted("<Enabled>true</Enabled><Days>366</Days>"), status: 400, code: "InvalidXmlNodeValue"},
+		"the setting has no days":                        {call: keepDeleted("<Enabled>true</Enabled>"), status: 400, code: "InvalidXmlDocument"},
+		"the setting has 366 days":                       {call: keepDeleted("<Enabled>true</Enabled><Days>366</Days>"), status: 400, code: "InvalidXmlDocument"},
 		"a deletion is not permanent":                    {before: on(put("b", "1")), call: remove(nil), status: 202, headers: headers{"X-Ms-Delete-Type-Permanent": "false"}},
 		"a deletion without the setting":                 {before: []request{put("b", "1")}, call: remove(nil), status: 202, headers: headers{"X-Ms-Delete-Type-Permanent": "true"}},
 		"a deleted blob cannot be read":                  {before: gone, call: get("b", nil), status: 404, code: "BlobNotFound"},
@@ -99,25 +99,51 @@ func TestSoftDeleteEnds(t *testing.T) {
 	}
 }
 
-// TestSoftDeleteWithVersions must be refused by name. The setting from a start without versions has no effect.
+// TestSoftDeleteWithVersions follows "Soft delete for blobs": a replaced or deleted blob becomes a version, and a deleted
+// version is kept.
 func TestSoftDeleteWithVersions(t *testing.T) {
 	t.Parallel()
+	remove := request{method: "DELETE", blob: "b"}
+	version := request{method: "DELETE", blob: "b", query: "versionid={version}"}
+	undelete := set("b", "undelete", nil, "")
+	on := func(more ...request) []request { return then([]request{keepDeleted(sevenDays)}, more...) }
+	gone := on(put("b", "1"), remove, version)
+	const isDeleted = "<Deleted>true</Deleted>"
+	for name, row := range map[string]behaviour{
+		"a replaced blob is a version":           {before: on(put("b", "1"), put("b", "2")), call: list("&include=snapshots,deleted,versions"), status: 200, has: []string{"<VersionId>"}, hasNot: []string{isDeleted, "<Snapshot>"}},
+		"a deleted blob is a version":            {before: on(put("b", "1"), remove), call: list("&include=deleted,versions"), status: 200, has: []string{"<VersionId>{version}</VersionId>"}, hasNot: []string{isDeleted}},
+		"a deleted blob is not restored":         {before: on(put("b", "1"), remove, undelete), call: get("b", nil), status: 404},
+		"a blob with only versions is restored":  {before: on(put("b", "1"), remove), call: undelete, status: 200},
+		"a deleted version cannot be read":       {before: gone, call: request{method: "GET", blob: "b", query: "versionid={version}"}, status: 404},
+		"a deleted version is not listed":        {before: gone, call: list("&include=versions"), status: 200, hasNot: []string{"<Name>"}},
+		"a deleted version is listed on request": {before: gone, call: list("&include=versions,deleted"), status: 200, has: []string{isDeleted + "<VersionId>{version}</VersionId>"}},
+		"it is not listed without versions":      {before: gone, call: list("&include=deleted"), status: 200, hasNot: []string{"<Name>"}},
+		"a deletion is not permanent":            {before: on(put("b", "1"), remove), call: version, status: 202, headers: headers{"X-Ms-Delete-Type-Permanent": "false"}},
+		"a version is restored":                  {before: then(gone, undelete), call: request{method: "GET", blob: "b", query: "versionid={version}"}, status: 200, has: []string{"1"}},
+		"snapshots are restored":                 {before: on(put("b", "1"), set("b", "snapshot", nil, ""), request{method: "DELETE", blob: "b", headers: headers{"X-Ms-Delete-Snapshots": "only"}}, undelete), call: list("&include=snapshots"), status: 200, has: []string{"<Snapshot>{snapshot}</Snapshot>"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, difference := range row.try(t, shared(t, azurefake.Options{Versioning: true})) {
+				t.Error(difference)
+			}
+		})
+	}
+}
+
+// TestSoftDeletedWithoutVersions restores a blob whose last state was written with versions and deleted without them.
+func TestSoftDeletedWithoutVersions(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	server := start(t, azurefake.Options{Dir: dir})
-	serviceOf(t, server).converse(t).send(t, keepDeleted(sevenDays))
-	wantNoError(t, server.Close())
-	server = start(t, azurefake.Options{Dir: dir, Versioning: true})
+	server := start(t, azurefake.Options{Dir: dir, Versioning: true})
 	c := serviceOf(t, server).converse(t)
-	for _, call := range []request{put("b", "1"), put("b", "2"), {method: "DELETE", blob: "b"}} {
+	c.send(t, put("b", "1"))
+	wantNoError(t, server.Close())
+	c.service = serviceOf(t, start(t, azurefake.Options{Dir: dir}))
+	for _, call := range []request{keepDeleted(sevenDays), {method: "DELETE", blob: "b"}, set("b", "undelete", nil, "")} {
 		c.send(t, call)
 	}
-	for _, got := range server.Inventory().Containers {
-		if got.SoftDeleted != 0 || got.Name == c.container && got.Versions != 2 {
-			t.Errorf("%s has %d deleted blobs and %d versions", got.Name, got.SoftDeleted, got.Versions)
-		}
-	}
-	got := c.send(t, keepDeleted(sevenDays))
-	if code := got.headers.Get("X-Ms-Error-Code"); code != "NotImplemented" {
-		t.Errorf("got %d %q", got.status, code)
+	if got := c.send(t, get("b", nil)); got.body != "1" {
+		t.Errorf("got %d %q", got.status, got.body)
 	}
 }

@@ -151,11 +151,11 @@ func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
 
 // authorize decides; anyOf replaces the permissions of a signature that would do.
 func (c *Caller) authorize(op Operation, anyOf string) error {
+	if op == GetUserDelegationKey && c.Kind != Bearer && c.Kind != Anonymous {
+		return azerr.AuthenticationFailed("Only authentication scheme Bearer is supported")
+	}
 	switch c.Kind {
 	case SharedKey:
-		if op == GetUserDelegationKey {
-			return azerr.AuthenticationFailed("Only authentication scheme Bearer is supported")
-		}
 		return nil
 	case AccountSAS, ServiceSAS:
 		return c.sas.covers(op, anyOf)

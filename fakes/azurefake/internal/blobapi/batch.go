@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -41,8 +40,8 @@ type batched struct {
 
 // batch implements Blob Batch for an account and for a container. Each of its requests is authorized separately.
 func (c *Call) batch(w http.ResponseWriter) error {
-	kind, parameters, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/mixed" || parameters["boundary"] == "" {
+	kind, parameters, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), "multipart/mixed") {
 		return azerr.InvalidHeaderValue
 	}
 	body, err := c.readText()
@@ -54,7 +53,11 @@ func (c *Call) batch(w http.ResponseWriter) error {
 	}
 	var out bytes.Buffer
 	parts := multipart.NewWriter(&out)
-	calls, err := c.readBatch(string(body), parameters["boundary"])
+	var calls []batched
+	boundary, err := boundaryOf(parameters)
+	if err == nil {
+		calls, err = c.readBatch(string(body), boundary)
+	}
 	if err != nil {
 		// The service accepts an invalid batch and returns the error as the only part, without an ID. azblob and
 		// Azurite expect this.
@@ -80,6 +83,24 @@ func (c *Call) batch(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = w.Write(out.Bytes()) // fails only if the client has disconnected
 	return nil
+}
+
+// boundaryOf returns the boundary in the parameters of a Content-Type. Package mime does not accept one that contains =
+// without quotes.
+func boundaryOf(parameters string) (string, error) {
+	var out []string
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		if name, value, _ := strings.Cut(parameter, "="); strings.EqualFold(strings.TrimSpace(name), "boundary") {
+			out = append(out, strings.Trim(strings.TrimSpace(value), `"`))
+		}
+	}
+	switch {
+	case len(out) > 1:
+		return "", errBatch
+	case len(out) == 0 || out[0] == "":
+		return "", azerr.InvalidHeaderValue
+	}
+	return out[0], nil
 }
 
 // serveBatched performs a request of a batch. Clients sign these requests without the version, which the batch has.

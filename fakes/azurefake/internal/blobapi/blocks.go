@@ -38,7 +38,8 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 	if err := checkBlobName(c.Target.Blob); err != nil {
 		return err
 	}
-	if err := c.scope(&store.Blob{Scope: c.r.Header.Get("X-Ms-Encryption-Scope")}); err != nil {
+	scoped := store.Blob{Scope: c.r.Header.Get("X-Ms-Encryption-Scope")}
+	if err := c.scope(&scoped); err != nil {
 		return err
 	}
 	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayStage(e, id) }); err != nil {
@@ -63,7 +64,7 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 		return err
 	}
 	c.checked(w, body)
-	w.Header().Set("X-Ms-Request-Server-Encrypted", "true")
+	encrypted(w, scoped.Scope)
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
@@ -85,10 +86,20 @@ func (c *Call) mayStage(e *store.Entry, id string) error {
 	if _, again := e.Uncommitted(id); waiting >= maxUncommitted && !again {
 		return azerr.New(http.StatusConflict, "BlockCountExceedsLimit", "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.")
 	}
-	if waiting > 0 && len(one.ID) != len(id) {
+	if waiting > 0 && decodedLength(one.ID) != decodedLength(id) {
 		return azerr.New(http.StatusBadRequest, "InvalidBlobOrBlock", "The specified blob or block content is invalid.")
 	}
 	return nil
+}
+
+// decodedLength returns the length of a valid block ID before it was encoded, which must be the same for all blocks of a
+// blob.
+func decodedLength(id string) int {
+	raw, err := base64.StdEncoding.DecodeString(id)
+	if err != nil {
+		return -1
+	}
+	return len(raw)
 }
 
 // listedBlock is one element of a block list.

@@ -169,11 +169,8 @@ func (c conditions) committing(e *store.Entry) error {
 }
 
 func listed(header, etag string) bool {
-	if strings.TrimSpace(header) == "*" {
-		return true
-	}
 	for one := range strings.SplitSeq(header, ",") {
-		if strings.Trim(strings.TrimSpace(one), `"`) == etag {
+		if one = strings.TrimSpace(one); one == "*" || strings.Trim(one, `"`) == etag {
 			return true
 		}
 	}

@@ -140,6 +140,9 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	if next.Version != "" {
 		w.Header().Set("X-Ms-Version-Id", next.Version)
 	}
+	if next.Scope != "" && !c.later() {
+		w.Header().Set("X-Ms-Encryption-Scope", next.Scope)
+	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil
 }
@@ -219,9 +222,19 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	if next.Blocks, err = c.copyBlocks(src); err != nil {
 		return nil, err
 	}
-	shown, _, _ := strings.Cut(c.r.Header.Get("X-Ms-Copy-Source"), "?")
-	next.Copy = &store.Copy{ID: uuid.NewString(), Source: shown, Completed: c.api.Now(), Bytes: next.Size}
+	next.Copy = &store.Copy{ID: uuid.NewString(), Source: unsigned(c.r.Header.Get("X-Ms-Copy-Source")), Completed: c.api.Now(), Bytes: next.Size}
 	return &next, nil
+}
+
+// unsigned returns the address of a source without its signature: the query has only the snapshot or version.
+func unsigned(address string) string {
+	source, query, _ := strings.Cut(address, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if name, _, _ := strings.Cut(part, "="); name == "snapshot" || name == "versionid" {
+			return source + "?" + part
+		}
+	}
+	return source
 }
 
 // sourceMD5 compares a pinned state with the checksum that Copy Blob From URL may name.
@@ -254,10 +267,17 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 		if err != nil {
 			return err
 		}
-		if cond.check(stateOf(b), false) != nil {
+		err = cond.check(stateOf(b), c.fromURL())
+		if err != nil && azerr.From(err).Status == http.StatusNotModified {
+			return c.unverified(err) // azblob's TestPutBlobFromUrlSourceIfNoneMatchFalse expects the error of the read
+		}
+		if err != nil {
 			return azerr.New(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
 		}
 		if err := c.copyable(from, b); err != nil {
+			if from.Target.Account != c.Target.Account {
+				return c.unverified(err)
+			}
 			return err
 		}
 		src, unpin = b, c.api.Store.Pin(b)

@@ -96,9 +96,15 @@ func commas(list string) []string {
 // forAll reports whether the rule allows all origins.
 func (r corsRuleXML) forAll() bool { return slices.Contains(commas(*r.Origins), "*") }
 
-// allows reports whether the rule is for the origin and the method. The origin is case-sensitive.
+// allows reports whether the rule is for the origin and the method. An origin is case-sensitive, unless the rule has a
+// wildcard for its subdomains.
 func (r corsRuleXML) allows(origin, method string) bool {
-	return (r.forAll() || origin != "" && slices.Contains(commas(*r.Origins), origin)) && slices.Contains(commas(*r.Methods), method)
+	of := func(one string) bool {
+		before, after, wild := strings.Cut(strings.ToLower(one), "*")
+		lower := strings.ToLower(origin)
+		return one == origin || wild && len(lower) > len(before)+len(after) && strings.HasPrefix(lower, before) && strings.HasSuffix(lower, after)
+	}
+	return (r.forAll() || origin != "" && slices.ContainsFunc(commas(*r.Origins), of)) && slices.Contains(commas(*r.Methods), method)
 }
 
 // covers reports whether a list of headers contains a header, itself or a prefix that ends in *.
@@ -128,7 +134,7 @@ func (c *Call) corsRules() []corsRuleXML {
 func (c *Call) preflight(w http.ResponseWriter) error {
 	origin, method := c.r.Header.Get("Origin"), c.r.Header.Get("Access-Control-Request-Method")
 	if origin == "" || method == "" {
-		return azerr.InvalidHeaderValue
+		return azerr.New(http.StatusBadRequest, azerr.InvalidHeaderValue.Code, "A required CORS header is not present.")
 	}
 	asked := strings.Join(c.r.Header.Values("Access-Control-Request-Headers"), ",")
 	for _, r := range c.corsRules() {

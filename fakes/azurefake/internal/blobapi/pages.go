@@ -182,9 +182,6 @@ func (c *Call) putPage(w http.ResponseWriter) error {
 		c.checked(w, body)
 	}
 	setSequence(w, &next)
-	if next.Scope != "" {
-		w.Header().Set("X-Ms-Encryption-Scope", next.Scope)
-	}
 	c.created(w, &next, "")
 	return nil
 }

@@ -24,9 +24,9 @@ var (
 	writeHeaders      = blobConditions.And(propertyHeaders).With("x-ms-access-tier", "x-ms-encryption-scope", "x-ms-tags").Prefix("x-ms-meta-")
 	sumHeaders        = accept.Names("content-md5", "x-ms-content-crc64")
 	sourceHeaders     = accept.Names("x-ms-copy-source", "x-ms-source-if-match", "x-ms-source-if-modified-since", "x-ms-source-if-none-match", "x-ms-source-if-unmodified-since")
-	sourcePartHeaders = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-source-range", "x-ms-source-content-md5", "x-ms-source-content-crc64")
+	sourcePartHeaders = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-source-range", "x-ms-source-content-md5", "x-ms-source-content-crc64", "x-ms-file-request-intent")
 	copyHeaders       = blobConditions.And(sourceHeaders).With("x-ms-access-tier", "x-ms-tags").Prefix("x-ms-meta-")
-	fromURLHeaders    = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-copy-source-tag-option", "x-ms-source-content-md5")
+	fromURLHeaders    = sourceHeaders.With("x-ms-copy-source-authorization", "x-ms-copy-source-tag-option", "x-ms-source-content-md5", "x-ms-file-request-intent")
 	pageHeaders       = blobConditions.With("range", "x-ms-range", "x-ms-page-write", "x-ms-encryption-scope", "x-ms-if-sequence-number-le", "x-ms-if-sequence-number-lt", "x-ms-if-sequence-number-eq")
 	tagConditions     = accept.Names("x-ms-blob-if-match", "x-ms-blob-if-modified-since", "x-ms-blob-if-none-match", "x-ms-blob-if-unmodified-since", "x-ms-if-tags", "x-ms-lease-id")
 	deleteHeaders     = blobConditions.With("x-ms-access-tier-if-modified-since", "x-ms-access-tier-if-unmodified-since", "x-ms-delete-snapshots")
@@ -114,7 +114,6 @@ var features = map[string]string{
 	"x-ms-legal-hold":            "legal holds",
 	"x-ms-structured-":           "bodies in the structured form",
 	"x-ms-previous-snapshot-url": "managed disks",
-	"x-ms-file-request-intent":   "sources in Azure Files",
 	"x-ms-expiry-":               "hierarchical namespaces",
 	"x-ms-source-container-name": "renaming containers",
 	"x-ms-source-lease-id":       "renaming containers",
@@ -127,6 +126,7 @@ var forms = map[string]*regexp.Regexp{
 	"x-ms-requires-sync":                  regexp.MustCompile(`^(?i:true)$`), // Microsoft's client for Python sends True
 	"x-ms-copy-source-blob-properties":    boolean,
 	"x-ms-deny-encryption-scope-override": boolean,
+	"x-ms-file-request-intent":            regexp.MustCompile(`^backup$`), // for sources in Azure Files; without effect for blobs
 	"x-ms-range-get-content-crc64":        boolean,
 	"x-ms-range-get-content-md5":          boolean,
 	"x-ms-seal-blob":                      boolean,

@@ -20,6 +20,9 @@ func (c *Call) setMetadata(w http.ResponseWriter) error {
 		return err
 	}
 	return c.edit(w, http.StatusOK, func(e *store.Change, b *store.Blob) error {
+		if err := c.namesScope(e); err != nil {
+			return err
+		}
 		b.Metadata = meta
 		if c.api.Versioning && e.Current.Version != "" {
 			b.Version = e.NextStamp(c.api.Now())
@@ -30,7 +33,7 @@ func (c *Call) setMetadata(w http.ResponseWriter) error {
 }
 
 func (c *Call) setProperties(w http.ResponseWriter) error {
-	if err := checkMD5(c.r.Header.Get("X-Ms-Blob-Content-Md5")); err != nil {
+	if err := checkStoredMD5(c.r.Header.Get("X-Ms-Blob-Content-Md5")); err != nil {
 		return err
 	}
 	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
@@ -28,6 +29,9 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		}
 		if err == nil {
 			err = c.sameScope(e.Current)
+		}
+		if err == nil {
+			err = c.namesScope(e)
 		}
 		if err == nil {
 			err = online(e.Current)
@@ -59,7 +63,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 // nextVersion creates a new version of the current state, like a snapshot of a blob with versions, and returns its
 // name, or "" without versioning.
 func (c *Call) nextVersion(e *store.Change) string {
-	if !c.api.Versioning || e.Current.Version == "" {
+	if !c.versioned(e.Current) {
 		return ""
 	}
 	next := *e.Current
@@ -100,6 +104,9 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	return nil
 }
 
+// errTierTime has the code that azblob's TestBlobDeleteAccessTierIfModifiedSinceFalse records.
+var errTierTime = azerr.New(http.StatusPreconditionFailed, "AccessTierChangeTimeConditionNotMet", "The condition specified using access tier change time conditional header(s) is not met.")
+
 // tierCondition applies the conditions of Delete Blob on when the tier was set. If the tier was never set, the time
 // of creation counts.
 func (c *Call) tierCondition(b *store.Blob) error {
@@ -111,7 +118,10 @@ func (c *Call) tierCondition(b *store.Blob) error {
 	if err != nil {
 		return err
 	}
-	return cond.check(state{modified: set, exists: true}, false)
+	if err := cond.check(state{modified: set, exists: true}, false); err != nil {
+		return errTierTime
+	}
+	return nil
 }
 
 // deletion returns what to delete in addition to the blob: "" for nothing, or the values include or only for its
@@ -133,7 +143,7 @@ func (c *Call) permanent() error {
 	switch {
 	case !q.Has("deletetype"):
 		return nil
-	case q.Get("deletetype") != "permanent":
+	case !strings.EqualFold(q.Get("deletetype"), "permanent"): // azblob sends it with a capital
 		return azerr.InvalidQueryValue
 	}
 	return azerr.New(http.StatusConflict, "FeatureNotSupportedForAccount", "Permanent delete is not enabled for this account.")
@@ -147,6 +157,7 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 		return nil
 	}
 	if at := slices.Index(e.Versions, found); at >= 0 {
+		c.softDelete(e, found)
 		e.Versions = slices.Delete(e.Versions, at, at+1)
 		return nil
 	}
@@ -164,12 +175,15 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 	if len(e.Snapshots) > 0 && mode == "" {
 		return azerr.New(http.StatusConflict, "SnapshotsPresent", "This operation is not permitted because the blob has snapshots.")
 	}
-	c.softDelete(e, append(e.Snapshots, e.Current)...)
+	c.softDelete(e, e.Snapshots...)
 	e.Snapshots = nil
-	if c.api.Versioning && e.Current.Version != "" {
-		kept := *e.Current
+	kept := *e.Current
+	if c.versioned(e.Current) {
 		kept.Rehydration = nil // "delete of root blob when in rehydrate pending will result in cancellation" (Set Blob Tier)
 		e.Versions = append(e.Versions, &kept)
+	} else {
+		kept.Version = "" // with one, it would be restored as a version
+		c.softDelete(e, &kept)
 	}
 	e.Current, e.Lease = nil, store.Lease{}
 	e.ClearBlocks()

@@ -94,9 +94,6 @@ func (c *Call) setServiceProperties(w http.ResponseWriter) error {
 	if err := asked.check(); err != nil {
 		return err
 	}
-	if c.api.Versioning && asked.Deletion != nil && *asked.Deletion.Enabled {
-		return azerr.NotServed("soft delete in accounts with versions: DeleteRetentionPolicy")
-	}
 	var failed error
 	_, err := c.api.Directory.ChangeAccount(c.Target.Account, func(a *access.Account) {
 		next, err := storedService(*a)
@@ -197,10 +194,10 @@ func (m *metricsXML) check() error {
 
 func (r *retentionXML) check() error {
 	switch {
-	case r == nil || r.Enabled == nil || *r.Enabled && r.Days == nil:
+	case r == nil || r.Enabled == nil:
 		return missingNode
-	case r.Days != nil && (*r.Days < 1 || *r.Days > 365):
-		return invalidNode
+	case *r.Enabled && r.Days == nil, r.Days != nil && (*r.Days < 1 || *r.Days > 365):
+		return azerr.InvalidXML // azblob's TestAccountDeleteRetentionPolicyDaysOmitted records this
 	}
 	return nil
 }

@@ -10,12 +10,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// retention returns for how long deleted blobs of the account are kept, or 0. The fake does not implement soft delete in
-// accounts with versions, but --data can have the setting from a start without versions.
+// retention returns for how long deleted blobs of the account are kept, or 0.
 func (c *Call) retention() time.Duration {
-	if c.api.Versioning {
-		return 0
-	}
 	account, _ := c.api.Directory.Account(c.Target.Account)
 	if account.Service == "" {
 		return 0
@@ -37,16 +33,20 @@ func (c *Call) softDelete(e *store.Change, states ...*store.Blob) {
 	}
 }
 
-// softReplace keeps the state that a new one replaces.
+// softReplace keeps the state that a new one replaces, unless it becomes a version.
 func (c *Call) softReplace(e *store.Change) {
 	now := c.api.Now()
 	e.ArchiveDeleted(now)
-	if kept := c.retention(); kept > 0 && e.Current != nil {
+	if kept := c.retention(); kept > 0 && e.Current != nil && !c.versioned(e.Current) {
 		e.SoftDeleteReplaced(e.Current, now, now.Add(kept))
 	}
 }
 
-// undelete implements Undelete Blob. It restores the blob and all of its snapshots; without deleted states it has no effect.
+// versioned reports whether a current state becomes a version when it is replaced or deleted.
+func (c *Call) versioned(b *store.Blob) bool { return c.api.Versioning && b.Version != "" }
+
+// undelete implements Undelete Blob. It restores the blob and all of its snapshots and versions; without deleted states
+// it has no effect.
 func (c *Call) undelete(w http.ResponseWriter) error {
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
 		if !e.Undelete() {
@@ -61,17 +61,21 @@ func (c *Call) undelete(w http.ResponseWriter) error {
 	return nil
 }
 
-// deletedItems are the deleted states that a listing asks for: the blob, and its snapshots if the listing has snapshots.
+// deletedItems are the deleted states that a listing asks for: the blob, and its snapshots and versions if the listing
+// has them.
 func (c *Call) deletedItems(e *store.Entry, l listing, add func(string, func() blobXML)) {
 	if !l.include["deleted"] {
 		return
 	}
 	for _, b := range e.Deleted {
-		state := stateCurrent
-		if b.Snapshot != "" {
-			state = stateSnapshot + b.Snapshot
+		state, listed := stateCurrent, true
+		switch {
+		case b.Snapshot != "":
+			state, listed = stateSnapshot+b.Snapshot, l.include["snapshots"]
+		case b.Version != "":
+			state, listed = stateVersion+b.Version, l.include["versions"]
 		}
-		if b.Snapshot == "" || l.include["snapshots"] {
+		if listed {
 			add(state, func() blobXML {
 				one := c.blobXML(e, b, l)
 				left := int(b.KeptUntil.Sub(c.api.Now()) / (24 * time.Hour))

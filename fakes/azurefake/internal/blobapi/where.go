@@ -3,15 +3,20 @@
 package blobapi
 
 import (
+	"net/http"
 	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 )
 
 // predicate compares one tag with a text.
-type predicate struct{ key, operator, value string }
+type predicate struct {
+	key, operator, value string
+	// at is the position in the expression, from 1.
+	at int
+}
 
 // search is the expression of Find Blobs by Tags.
 type search struct {
@@ -22,7 +27,7 @@ type search struct {
 
 // comparison is the beginning of an expression: a name that is an identifier or in double quotes, an operator, and a
 // text in single quotes.
-var comparison = regexp.MustCompile(`^\s*(@container|[A-Za-z_][A-Za-z0-9_]*|"[^"]+")\s*(<>|<=|>=|=|<|>)\s*'([^']*)'\s*`)
+var comparison = regexp.MustCompile(`^\s*(@?[A-Za-z_][A-Za-z0-9_]*|"[^"]+")\s*(<>|<=|>=|=|<|>)\s*'([^']*)'\s*`)
 
 // alternative separates two conjunctions of a condition.
 var alternative = regexp.MustCompile(`^(?i:or)\b`)
@@ -33,12 +38,20 @@ var conjunction = regexp.MustCompile(`^(?i:and)\b`)
 // containerKey is the key for the name of the container.
 const containerKey = "@container"
 
+// errSearch returns the error for a search that cannot be read, with a message of the service.
+func errSearch(at int, why string) error {
+	return azerr.New(http.StatusBadRequest, azerr.InvalidQueryValue.Code, "Error parsing query at or near character position "+strconv.Itoa(at)+": "+why)
+}
+
 // parseSearch reads an expression as "Constructing a search expression" of Find Blobs by Tags defines it: comparisons
 // that are joined by AND.
 func parseSearch(text string) (search, error) {
 	out, rest, err := parseConjunction(text)
-	if err == nil && rest != "" || slices.ContainsFunc(out.tags, func(p predicate) bool { return p.operator == "<>" }) {
-		err = azerr.InvalidQueryValue
+	if err == nil && rest != "" {
+		err = errSearch(len(text)-len(rest)+1, "unexpected '"+rest+"'")
+	}
+	if err == nil {
+		err = out.check()
 	}
 	return out, err
 }
@@ -65,12 +78,14 @@ func parseTagCondition(text string) ([]search, error) {
 
 // parseConjunction parses comparisons joined by AND, and returns the remaining text.
 func parseConjunction(text string) (out search, rest string, err error) {
-	for n := 1; ; n++ {
+	whole := len(text)
+	for {
+		at := whole - len(text) + 1
 		parts := comparison.FindStringSubmatch(text)
-		if parts == nil || n > maxComparisons {
-			return search{}, "", azerr.InvalidQueryValue
+		if parts == nil {
+			return search{}, "", errSearch(at, "expecting a tag, an operator and a tag value")
 		}
-		if err := out.add(predicate{strings.Trim(parts[1], `"`), parts[2], parts[3]}); err != nil {
+		if err := out.add(predicate{strings.Trim(parts[1], `"`), parts[2], parts[3], at}); err != nil {
 			return search{}, "", err
 		}
 		text = text[len(parts[0]):]
@@ -82,8 +97,8 @@ func parseConjunction(text string) (out search, rest string, err error) {
 	}
 }
 
-// maxComparisons is how many comparisons an expression can have ("Find Blobs by Tags"). The name and the value of a tag
-// have the lengths of "Set Blob Tags".
+// maxComparisons is how many tags a search can compare ("Find Blobs by Tags"). The name and the value of a tag have the
+// lengths of "Set Blob Tags".
 const (
 	maxComparisons = 10
 	maxTagName     = 128
@@ -91,17 +106,39 @@ const (
 )
 
 func (s *search) add(p predicate) error {
-	if p.key != containerKey {
-		if len(p.key) > maxTagName || len(p.value) > maxTagValue {
-			return azerr.InvalidQueryValue
-		}
-		s.tags = append(s.tags, p)
+	switch {
+	case p.key == containerKey && p.operator == "=" && s.container == "":
+		s.container = p.value
 		return nil
+	case strings.HasPrefix(p.key, "@"):
+		return errSearch(p.at, "unsupported parameter '"+p.key+"'")
 	}
-	if p.operator != "=" || s.container != "" {
-		return azerr.InvalidQueryValue
+	for _, c := range p.key + p.value {
+		if !tagText.MatchString(string(c)) {
+			return errSearch(p.at, "'"+string(c)+"' not permitted in tag name or value")
+		}
 	}
-	s.container = p.value
+	s.tags = append(s.tags, p)
+	return nil
+}
+
+// check applies the rules that conditions on tags do not have.
+func (s *search) check() error {
+	keys := map[string]bool{}
+	for _, p := range s.tags {
+		keys[p.key] = true
+		switch {
+		case p.operator == "<>":
+			return errSearch(p.at, "unexpected <>")
+		case len(p.key) > maxTagName:
+			return errSearch(p.at, "tag must be between 1 and 128 characters in length")
+		case len(p.value) > maxTagValue:
+			return errSearch(p.at, "tag value must be between 0 and 256 characters in length")
+		}
+	}
+	if len(keys) > maxComparisons {
+		return azerr.New(http.StatusBadRequest, azerr.InvalidQueryValue.Code, "Error parsing query: there can be at most 10 unique tags in a query")
+	}
 	return nil
 }
 

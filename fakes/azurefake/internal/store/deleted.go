@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
+// wasCurrent reports whether a deleted state is neither a snapshot nor a version.
+func (b *Blob) wasCurrent() bool { return b.Snapshot == "" && b.Version == "" }
+
 // SoftDelete keeps a deleted state until the given time. A current state that was kept earlier becomes a snapshot.
 func (c *Change) SoftDelete(b *Blob, now, until time.Time) {
 	kept := *b
 	kept.Deleted, kept.KeptUntil = now, until
-	if kept.Snapshot == "" {
+	if kept.wasCurrent() {
 		c.ArchiveDeleted(now)
 	}
 	c.Deleted = append(c.Deleted, &kept)
@@ -21,14 +24,14 @@ func (c *Change) SoftDelete(b *Blob, now, until time.Time) {
 // SoftDeleteReplaced keeps a replaced state as a deleted snapshot.
 func (c *Change) SoftDeleteReplaced(b *Blob, now, until time.Time) {
 	kept := *b
-	kept.Snapshot = c.NextStamp(now)
+	kept.Version, kept.Snapshot = "", c.NextStamp(now)
 	c.SoftDelete(&kept, now, until)
 }
 
 // ArchiveDeleted makes the deleted current state a deleted snapshot, because a new current state replaces it.
 func (c *Change) ArchiveDeleted(now time.Time) {
 	for i, b := range c.Deleted {
-		if b.Snapshot == "" {
+		if b.wasCurrent() {
 			next := *b
 			next.Snapshot = c.NextStamp(now)
 			c.Deleted[i] = &next
@@ -36,20 +39,25 @@ func (c *Change) ArchiveDeleted(now time.Time) {
 	}
 }
 
-// Undelete restores all deleted states. It reports false if there is no current state after that.
+// Undelete restores all deleted states. It reports false if there is neither a current state nor a version after that.
 func (c *Change) Undelete() bool {
 	for _, b := range c.Deleted {
 		next := *b
 		next.Deleted, next.KeptUntil = time.Time{}, time.Time{}
-		if next.Snapshot == "" {
-			c.Current = &next
-		} else {
+		switch {
+		case next.Snapshot != "":
 			c.Snapshots = append(c.Snapshots, &next)
+		case next.Version != "":
+			c.Versions = append(c.Versions, &next)
+		default:
+			c.Current = &next
 		}
 	}
 	c.Deleted = nil
-	slices.SortFunc(c.Snapshots, func(a, b *Blob) int { return strings.Compare(a.Snapshot, b.Snapshot) })
-	return c.Current != nil
+	for _, list := range [][]*Blob{c.Snapshots, c.Versions} {
+		slices.SortFunc(list, func(a, b *Blob) int { return strings.Compare(a.Snapshot+a.Version, b.Snapshot+b.Version) })
+	}
+	return c.Current != nil || len(c.Versions) > 0
 }
 
 // expired reports whether the retention of some deleted states has ended.

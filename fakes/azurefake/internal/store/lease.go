@@ -120,7 +120,7 @@ func (l Lease) Release(id string, now time.Time) (Lease, error) {
 }
 
 // Break ends the lease after a period, but not later than the lease would expire. If period is nil, an infinite lease
-// ends immediately and a finite lease when it expires. Break returns the remaining time in seconds.
+// ends immediately and a finite lease when it expires. Break returns the remaining time in seconds, rounded.
 func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 	state := l.State(now)
 	if state == Available {
@@ -141,7 +141,7 @@ func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 		end = l.Breaks
 	}
 	l.Breaks = end
-	return l, int((end.Sub(now) + time.Second - 1) / time.Second), nil
+	return l, int(end.Sub(now).Round(time.Second) / time.Second), nil
 }
 
 // Guard returns an error if a call must not access the resource with the lease ID shown, which is "" if the call has
