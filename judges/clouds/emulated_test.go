@@ -4,6 +4,7 @@ package clouds_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,10 @@ import (
 const (
 	testbench = "it configures faults by an API of Google's own emulator"
 	pubsub    = "notifications are not supported"
+	zonal     = "it writes appendable objects, which only zonal buckets have"
 )
 
-// emulatedFailures are the tests of Google's client for Go that fail by HTTP.
+// emulatedFailures are the tests of Google's client for Go that fail by HTTP and by gRPC.
 var emulatedFailures = map[string]string{
 	"TestRetryNeverEmulated":                    testbench,
 	"TestRetryTimeoutEmulated":                  testbench,
@@ -34,18 +36,36 @@ var emulatedFailures = map[string]string{
 	"TestWriterChunkTransferTimeoutEmulated":    testbench,
 	"TestWriterChunkRetryDeadlineEmulated":      testbench,
 	"TestWriterIgnoresMaxRetryDurationEmulated": testbench,
-	"TestListNotificationsEmulated":             pubsub,
-	"TestCreateNotificationEmulated":            pubsub,
-	"TestDeleteNotificationEmulated":            pubsub,
 	"TestUpdateBucketEmulated":                  "it expects that the key key2 is valid",
 	"TestGetSetTestIamPolicyEmulated":           "it expects that a bucket's policy may contain roles/viewer",
 	"TestDefaultObjectACLCRUDEmulated":          "it expects an owner in the default list publicRead, which the traffic of 2019 does not have",
-	"TestHMACKeyCRUDEmulated":                   "it expects a service account that it does not create",
 	"TestBucketConditionsEmulated":              "it expects that a bucket without a retention policy can be locked",
 }
 
+// transports are the tests that fail only by one of the transports, and how many pass.
+var transports = map[string]struct {
+	passed   int
+	failures map[string]string
+}{
+	"http": {27, map[string]string{
+		"TestListNotificationsEmulated":  pubsub,
+		"TestCreateNotificationEmulated": pubsub,
+		"TestDeleteNotificationEmulated": pubsub,
+		"TestHMACKeyCRUDEmulated":        "it expects a service account that it does not create",
+	}},
+	"grpc": {33, map[string]string{
+		"TestOpenAppendableWriterEmulated":                 zonal,
+		"TestOpenAppendableWriterMultipleChunksEmulated":   zonal,
+		"TestOpenAppendableWriterLeaveUnfinalizedEmulated": zonal,
+		"TestWriterFlushEmulated":                          zonal,
+		"TestWriterFlushAtCloseEmulated":                   zonal,
+		"TestWriterSmallFlushEmulated":                     zonal,
+		"TestWriterRetryAttrsEmulated":                     testbench,
+	}},
+}
+
 // TestGooglesEmulatorTests runs the tests for emulators of Google's client for Go, from its module. It compares the
-// results of those that use HTTP.
+// results by transport.
 func TestGooglesEmulatorTests(t *testing.T) {
 	t.Parallel()
 	fulltest.Long(t, "TestReplay in judges/replay replays the traffic of this client")
@@ -64,25 +84,24 @@ func TestGooglesEmulatorTests(t *testing.T) {
 
 	tests := exec.CommandContext(t.Context(), program, "-test.short", "-test.v", "-test.run", "Emulated$")
 	tests.Dir = run("go", "list", "-f", "{{.Dir}}", pkg)
-	// The clients for gRPC are created even if no test uses them.
 	tests.Env = append(os.Environ(), "STORAGE_EMULATOR_HOST="+server.URL(), "STORAGE_EMULATOR_HOST_GRPC="+strings.TrimPrefix(server.URL(), "http://"))
 	var out bytes.Buffer
 	tests.Stdout, tests.Stderr = &out, &out
 	_ = tests.Run() // some tests fail
 
-	passed, failed, skipped := 0, map[string]string{}, 0
-	for _, m := range regexp.MustCompile(`(?m)^    --- (PASS|FAIL|SKIP): (\w+)/http `).FindAllStringSubmatch(out.String(), -1) {
-		switch m[1] {
-		case "PASS":
-			passed++
-		case "SKIP":
-			skipped++
-		default:
-			failed[m[2]] = emulatedFailures[m[2]]
+	for transport, want := range transports {
+		maps.Copy(want.failures, emulatedFailures)
+		passed, failed := 0, map[string]string{}
+		for _, m := range regexp.MustCompile(`(?m)^    --- (PASS|FAIL): (\w+)/`+transport+` `).FindAllStringSubmatch(out.String(), -1) {
+			if m[1] == "PASS" {
+				passed++
+				continue
+			}
+			failed[m[2]] = want.failures[m[2]]
 		}
-	}
-	t.Logf("%d passed, %d failed, %d skipped", passed, len(failed), skipped)
-	if diff := cmp.Diff(emulatedFailures, failed); diff != "" || passed < 27 {
-		t.Errorf("the failures have changed (-want +got):\n%s\n%s", diff, out.String())
+		t.Logf("%s: %d passed, %d failed", transport, passed, len(failed))
+		if diff := cmp.Diff(want.failures, failed); diff != "" || passed < want.passed {
+			t.Errorf("%s: the failures have changed (-want +got):\n%s\n%s", transport, diff, out.String())
+		}
 	}
 }
