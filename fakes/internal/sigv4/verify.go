@@ -62,6 +62,8 @@ type Verifier struct {
 	Lookup Lookup
 	// Dialect is the dialect to verify. Default: AWS.
 	Dialect Dialect
+	// GoogleHeaders is set for a service that accepts headers of Google. They must also be signed.
+	GoogleHeaders bool
 	// Keys returns the public keys of a service account, which is the credential in the dialect GoogleRSA.
 	Keys func(credential string) ([]*rsa.PublicKey, error)
 	// Now returns the service's time.
@@ -246,7 +248,7 @@ func (v Verifier) checkSignedHeaders(r *http.Request, c *claim) error {
 		missing = append(missing, "host")
 	}
 	for name := range r.Header {
-		if !hasPrefixFold(name, AWS.header) && (v.Expect.Service == "s3" || !hasPrefixFold(name, Google.header)) {
+		if !hasPrefixFold(name, AWS.header) && (!v.GoogleHeaders || !hasPrefixFold(name, Google.header)) {
 			continue
 		}
 		if lower := strings.ToLower(name); !slices.Contains(signed, lower) && (c.mode != Query || lower != prefix+"content-sha256") {

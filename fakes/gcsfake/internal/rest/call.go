@@ -272,7 +272,7 @@ func (c *Call) verify(d sigv4.Dialect) error {
 // verifier verifies a signature in a dialect. It makes the signer the caller before it compares.
 func (c *Call) verifier(d sigv4.Dialect) sigv4.Verifier {
 	v := sigv4.Verifier{
-		Dialect: d, Expect: sigv4.Expect{Service: "storage"}, Now: c.api.now,
+		Dialect: d, Expect: sigv4.Expect{Service: "storage"}, Now: c.api.now, GoogleHeaders: true,
 		Lookup: func(accessID, _ string) (secret string, err error) {
 			secret, c.caller, err = c.api.dir.HMACSecret(accessID)
 			return secret, err
