@@ -102,9 +102,8 @@ func TestTheListHasWhatIsDescribed(t *testing.T) {
 			}
 		}
 		described := m.inputs(listed)
-		for p, use := range listed {
-			ofNode := use == accept.Ignored && (name == "storage.objects.list" || name == "storage.objects.delete")
-			if !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" && !ofNode {
+		for p := range listed {
+			if !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" {
 				t.Errorf("%s has no %s", name, p)
 			}
 		}

@@ -10,7 +10,6 @@ var (
 	everyQuery      = accept.Names("fields", "userProject").Different("alt", "key", "prettyPrint", "quotaUser", "userIp")
 	matchQuery      = accept.Names("ifMetagenerationMatch", "ifMetagenerationNotMatch")
 	generationQuery = matchQuery.With("ifGenerationMatch", "ifGenerationNotMatch")
-	listQuery       = accept.Names("delimiter", "endOffset", "includeTrailingDelimiter", "matchGlob", "maxResults", "pageToken", "prefix", "softDeleted", "startOffset", "versions")
 	sourceQuery     = accept.Names("ifSourceGenerationMatch", "ifSourceGenerationNotMatch", "ifSourceMetagenerationMatch", "ifSourceMetagenerationNotMatch")
 	accountMembers  = accept.Names("description", "displayName").Ignored("disabled", "email", "etag", "name", "oauth2ClientId", "projectId", "uniqueId")
 	policyMembers   = accept.Names("bindings", "etag", "version")
@@ -35,13 +34,6 @@ var (
 			"metageneration", "name", "owner", "retentionExpirationTime", "selfLink", "size", "softDeleteTime", "timeCreated", "timeDeleted", "timeFinalized",
 			"timeStorageClassUpdated", "updated")
 )
-
-// nodeOptions are options of functions of Google's client for Node, which sends them with the list that a function
-// requests.
-var nodeOptions = []string{"force", "includeFiles", "private", "public"}
-
-// deleteFiles are the options of deleteFiles of this client, which also sends them with each deletion.
-var deleteFiles = accept.Names().Ignored("autoPaginate", "delimiter", "endOffset", "force", "matchGlob", "maxResults", "prefix", "startOffset", "versions")
 
 // Inputs of several operations of the JSON API.
 var (
@@ -79,10 +71,17 @@ var Inputs = map[string]accept.Inputs{
 		Query:  everyQuery.And(generationQuery).With("contentEncoding", "kmsKeyName", "name", "uploadType", "upload_id", "predefinedAcl", "projection"),
 		Fields: objectMembers.With("crc32c", "md5Hash", "name"),
 	},
-	"storage.objects.list":  {Query: everyQuery.And(listQuery).With("projection").Different("includeFoldersAsPrefixes").Refused("filter").Ignored(nodeOptions...)},
+	"storage.objects.list": {
+		Query: everyQuery.With("delimiter", "endOffset", "includeTrailingDelimiter", "matchGlob", "maxResults", "pageToken", "prefix", "softDeleted", "startOffset",
+			"versions").
+			With("projection").Different("includeFoldersAsPrefixes").Refused("filter").Ignored("force", "includeFiles", "private", "public"),
+	},
 	"storage.objects.get":   {Query: everyQuery.And(generationQuery).With("generation", "softDeleted").With("projection")},
 	"storage.objects.patch": changeObject, "storage.objects.update": changeObject,
-	"storage.objects.delete":  {Query: everyQuery.And(generationQuery, deleteFiles).With("generation")},
+	"storage.objects.delete": {
+		Query: everyQuery.And(generationQuery).With("generation").
+			Ignored("autoPaginate", "delimiter", "endOffset", "force", "matchGlob", "maxResults", "prefix", "startOffset", "versions"),
+	},
 	"storage.objects.restore": {Query: everyQuery.And(generationQuery).With("generation", "copySourceAcl", "projection")},
 	"storage.objects.move":    {Query: everyQuery.And(generationQuery, sourceQuery).With("projection")},
 	"storage.objects.copy": {
