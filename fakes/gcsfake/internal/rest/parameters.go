@@ -115,7 +115,7 @@ func (c *Call) checkUserProject() error {
 		return c.checkRequesterPays()
 	}
 	if c.api.oneProject {
-		return nil
+		project = c.api.project
 	}
 	p, err := c.api.dir.Project(project)
 	return c.allowedIn("serviceusage.services.use", p, err)
