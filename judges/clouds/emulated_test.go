@@ -92,7 +92,7 @@ func TestGooglesEmulatorTests(t *testing.T) {
 	for transport, want := range transports {
 		maps.Copy(want.failures, emulatedFailures)
 		passed, failed := 0, map[string]string{}
-		for _, m := range regexp.MustCompile(`(?m)^    --- (PASS|FAIL): (\w+)/`+transport+` `).FindAllStringSubmatch(out.String(), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^ {4}--- (PASS|FAIL): (\w+)/`+transport+` `).FindAllStringSubmatch(out.String(), -1) {
 			if m[1] == "PASS" {
 				passed++
 				continue

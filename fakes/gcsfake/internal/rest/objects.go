@@ -101,7 +101,7 @@ func (c *Call) newRetention(a *store.Attributes) error {
 }
 
 // mayFinish checks the permission for the last request of an upload: the service checks it on the first one, but not the
-// preconditions (measured in issue 201 of googleapis/google-cloud-java).
+// preconditions (measured in https://github.com/googleapis/google-cloud-java/issues/201).
 func (c *Call) mayFinish(b *store.Bucket, name string) error {
 	_, _, err := c.api.store.Get(b.Name, name, 0)
 	switch {
