@@ -45,7 +45,7 @@ func azblobRows() map[string]behaviour {
 		"a block has the scope":                    {call: set("b", "block&blockid=MQ==", scope, "x"), status: 201, headers: scope},
 		"a block list has the scope":               {call: set("b", "blocklist", scope, "<BlockList></BlockList>"), status: 201, headers: scope},
 		"metadata have the scope":                  {before: blob, call: set("b", "metadata", scope, ""), status: 200, headers: scope},
-		"a snapshot has the scope":                 {before: blob, call: set("b", "snapshot", scope, ""), status: 201, headers: scope},
+		"a snapshot has the scope":                 {before: blob, call: set("b", "snapshot", scope, ""), status: 201, headers: headers{"X-Ms-Encryption-Scope": "scope", "X-Ms-Request-Server-Encrypted": "false"}},
 		"a copy from a URL has the scope":          {before: []request{put("b", "x")}, call: request{method: "PUT", blob: "c", headers: headers{"X-Ms-Copy-Source": "{url}/b", "X-Ms-Requires-Sync": "true", "X-Ms-Encryption-Scope": "scope"}}, status: 202, headers: scope},
 		"metadata without the scope of the blob":   {before: blob, call: set("b", "metadata", nil, ""), status: 409, code: "BlobUsesCustomerSpecifiedEncryption"},
 		"a snapshot without the scope of the blob": {before: blob, call: set("b", "snapshot", nil, ""), status: 409, code: "BlobUsesCustomerSpecifiedEncryption"},

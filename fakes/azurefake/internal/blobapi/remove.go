@@ -56,7 +56,10 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 	if version != "" {
 		w.Header().Set("X-Ms-Version-Id", version)
 	}
-	c.created(w, &made, "")
+	setState(w, made.ETag, made.Modified)
+	encrypted(w, made.Scope)
+	w.Header().Set("X-Ms-Request-Server-Encrypted", "false") // azblob's TestBlobSnapshotWithCPKScope records this
+	w.WriteHeader(http.StatusCreated)
 	return nil
 }
 
