@@ -137,11 +137,10 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	if sum := c.r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" && !c.later() {
 		w.Header().Set("Content-Md5", sum)
 	}
-	if next.Version != "" {
-		w.Header().Set("X-Ms-Version-Id", next.Version)
-	}
-	if next.Scope != "" && !c.later() {
-		w.Header().Set("X-Ms-Encryption-Scope", next.Scope)
+	for name, value := range map[string]string{"X-Ms-Version-Id": next.Version, "X-Ms-Encryption-Scope": next.Scope} {
+		if value != "" {
+			w.Header().Set(name, value)
+		}
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil
