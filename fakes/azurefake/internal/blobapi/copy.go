@@ -137,13 +137,18 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	if sum := c.r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" && !c.later() {
 		w.Header().Set("Content-Md5", sum)
 	}
-	for name, value := range map[string]string{"X-Ms-Version-Id": next.Version, "X-Ms-Encryption-Scope": next.Scope} {
+	setOptional(w, map[string]string{"X-Ms-Version-Id": next.Version, "X-Ms-Encryption-Scope": next.Scope})
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// setOptional sets the headers that have a value.
+func setOptional(w http.ResponseWriter, headers map[string]string) {
+	for name, value := range headers {
 		if value != "" {
 			w.Header().Set(name, value)
 		}
 	}
-	w.WriteHeader(http.StatusAccepted)
-	return nil
 }
 
 // fromURL reports whether the call is Put Blob From URL, which creates a block blob and does not record a copy.
