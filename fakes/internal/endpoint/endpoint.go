@@ -47,7 +47,8 @@ type Options struct {
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
 	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
-	if o.TLS == nil { // clients of gRPC use HTTP/2 without TLS
+	srv.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience, WriteByteTimeout: patience} // streams of gRPC have no deadlines
+	if o.TLS == nil {                                                                                           // clients of gRPC use HTTP/2 without TLS
 		srv.Protocols = new(http.Protocols)
 		srv.Protocols.SetHTTP1(true)
 		srv.Protocols.SetUnencryptedHTTP2(true)

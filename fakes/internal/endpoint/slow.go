@@ -14,9 +14,14 @@ import (
 const step = 1 << 10
 
 // impatient closes the connection of a client that does not send the next part of a body, or read that of a response,
-// within patience. Otherwise it would hold the connection and the request's resources forever.
+// within patience. Otherwise it would hold the connection and the request's resources forever. A stream of gRPC may last
+// and pause: it ends when the connection does not answer a ping, and a paused stream holds what it buffers until then.
 func impatient(handler http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") { // a deadline resets it, even if no call waits
+			handler.ServeHTTP(w, r)
+			return
+		}
 		connection := http.NewResponseController(w)
 		_ = connection.SetWriteDeadline(time.Time{}) // the deadline of the last request; connections without deadlines are not closed
 		if r.ContentLength != 0 {

@@ -40,3 +40,17 @@ func TestLongDocuments(t *testing.T) {
 		t.Errorf("pieces of up to %d bytes with %d deadlines, want one for each 32 KiB", d.longest, d.set)
 	}
 }
+
+// TestStreamsOfGRPC serves a call of gRPC, whose stream may last longer than the patience. A deadline of HTTP/2 would
+// reset it, even while nothing waits for the client.
+func TestStreamsOfGRPC(t *testing.T) {
+	t.Parallel()
+	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
+	r.ProtoMajor = 2
+	r.Header.Set("Content-Type", "application/grpc+proto")
+	impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }), time.Minute).ServeHTTP(d, r)
+	if d.set != 0 || d.Body.String() != "x" {
+		t.Errorf("%d deadlines, %q", d.set, d.Body)
+	}
+}
