@@ -78,3 +78,26 @@ func TestRequesterPaysOfUploads(t *testing.T) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 }
+
+// TestRequesterPaysWithUploadIDs adds the ID of an upload to other calls than those of uploads. They still need a project.
+func TestRequesterPaysWithUploadIDs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	requester := w.account(t, "requester")
+	wantNoError(t, w.Grant("", "serviceAccount:requester@cooper-fake.iam.gserviceaccount.com", "roles/storage.admin"))
+	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/fine", body: `{"billing":{"requesterPays":true}}`})
+	for _, op := range []operation{
+		{method: "GET", path: "/storage/v1/b/fine/o/o?upload_id=false"},
+		{method: "GET", path: "/storage/v1/b/fine/o/upload%2Fstorage%2Fv1%2F?upload_id=false"},
+		{method: "DELETE", path: "/storage/v1/b/fine/o/o?upload_id=false"},
+		{method: "POST", path: "/storage/v1/b/fine/o?upload_id=1&name=free", body: `{"name":"free"}`},
+		{method: "GET", path: "/fine/o?acl&upload_id=1"},
+		{method: "GET", path: "/fine?location&upload_id=1"},
+		{method: "POST", path: "/fine/free?upload_id=1", headers: "X-Goog-Resumable: start"},
+	} {
+		if got := w.send(t, requester, op); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "no user project provided") {
+			t.Errorf("%s %s: %d %s", op.method, op.path, got.Code, got.Body)
+		}
+	}
+}

@@ -121,13 +121,23 @@ func (c *Call) checkUserProject() error {
 	return c.allowedIn("serviceusage.services.use", p, err)
 }
 
+// continues reports whether the call continues or cancels a resumable upload.
+func (c *Call) continues() bool {
+	path := strings.TrimPrefix(c.r.URL.Path, "/resumable")
+	return c.Operation == "xml.PutResumable" || c.Operation == "xml.DeleteResumable" ||
+		(c.Operation == "storage.objects.insert" && strings.HasPrefix(path, "/upload/") && c.query.Has("upload_id"))
+}
+
 // checkRequesterPays rejects requests that name no project on a bucket with Requester Pays, except from callers who may
 // bill the bucket's project. A session of a resumable upload is checked when it starts.
 func (c *Call) checkRequesterPays() error {
+	if c.continues() {
+		return nil
+	}
 	source, _ := c.copySource()
 	for _, name := range []string{c.vars["bucket"], c.vars["sourceBucket"], source} {
 		b, err := c.api.store.Bucket(name)
-		if err != nil || !b.Settings.Billing.RequesterPays || c.query.Has("upload_id") { // the handler reports a missing bucket
+		if err != nil || !b.Settings.Billing.RequesterPays { // the handler reports a missing bucket
 			continue
 		}
 		p, err := c.api.dir.Project(b.Project)
