@@ -238,6 +238,7 @@ func TestCompressedRequests(t *testing.T) {
 		"a multipart upload":         {operation{method: "POST", path: up + "?uploadType=multipart", headers: "\nContent-Type: multipart/related; boundary=z", body: zipped(t, "--z\r\n\r\n{\"name\":\"b\"}\r\n--z\r\n\r\nplain\r\n--z--")}, 200, "b"},
 		"an attribute by XML":        {operation{method: "PUT", path: "/docs/xml", body: zipped(t, "plain")}, 200, "xml"},
 		"a chunk":                    {operation{method: "PUT", path: session, body: zipped(t, "plain")}, 400, ""},
+		"no body":                    {operation{method: "GET", path: "/storage/v1/b/docs/iam"}, 200, ""},
 		"a document that is none":    {operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"other"}`}, 400, ""},
 		"a document that is cut off": {operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: zipped(t, `{"name":"other"}`)[:20]}, 400, ""},
 		"an upload that is cut off":  {operation{method: "POST", path: up + "?uploadType=media&name=cut", body: zipped(t, "plain")[:20]}, 400, ""},

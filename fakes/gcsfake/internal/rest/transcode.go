@@ -48,7 +48,7 @@ func acceptsGzip(header string) bool {
 func (c *Call) inflate() error {
 	coding := c.r.Header.Get("Content-Encoding")
 	switch {
-	case c.flavour == inXML || coding == "" || coding == "identity" || c.r.Body == http.NoBody:
+	case c.flavour == inXML || coding == "" || coding == "identity" || c.r.ContentLength == 0:
 		return nil
 	case coding != "gzip" || c.query.Has("upload_id"):
 		return c.unserved("header", "content-encoding: "+coding)
