@@ -163,14 +163,13 @@ func (c *call) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	incoming, _ := metadata.FromIncomingContext(ctx)
-	host := "localhost"
-	if authority := incoming.Get(":authority"); len(authority) > 0 {
-		host = authority[0]
-	}
-	target := "http://" + host + c.path.text + "?" + c.query.Encode()
-	r, err := http.NewRequestWithContext(ctx, c.method, target, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, c.method, c.path.text+"?"+c.query.Encode(), bytes.NewReader(body))
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "The request is invalid: %v", err)
+	}
+	r.Host = "localhost"
+	if authority := incoming.Get(":authority"); len(authority) > 0 {
+		r.Host = authority[0]
 	}
 	maps.Copy(r.Header, c.header)
 	for _, name := range []string{"Authorization", "X-Goog-User-Project"} {

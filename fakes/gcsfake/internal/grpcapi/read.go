@@ -22,8 +22,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/storagepb"
 )
 
-// maxChunk is the maximum size of the content of a message (MAX_READ_CHUNK_BYTES).
-const maxChunk = 2 << 20
+const (
+	// maxChunk is the maximum size of the content of a message (MAX_READ_CHUNK_BYTES).
+	maxChunk = 2 << 20
+	// maxRanges is the maximum number of ranges of a message.
+	maxRanges = 100
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -167,9 +171,14 @@ func (s *service) BidiReadObject(stream bidiReadStream) error {
 		if err != nil {
 			return err
 		}
-		if o == nil {
+		switch {
+		case len(r.GetReadRanges()) > maxRanges:
+			err = status.Errorf(codes.InvalidArgument, "A message has at most %d read_ranges.", maxRanges)
+		case o == nil:
 			o, err = s.firstRanges(r, stream)
-		} else {
+		case r.GetReadObjectSpec() != nil:
+			err = status.Error(codes.InvalidArgument, "Only the first message of a stream has a read_object_spec.")
+		default:
 			err = o.sendRanges(r, stream, &storagepb.BidiReadObjectResponse{})
 		}
 		if err != nil {

@@ -138,9 +138,13 @@ func (u *upload) flush(ctx context.Context) error {
 	if n == 0 || u.object != nil {
 		return nil
 	}
-	err := u.put(ctx, u.buffered[:n], fmt.Sprintf("bytes %d-%d/*", u.persisted, u.persisted+int64(n)-1))
-	u.buffered = append(u.buffered[:0], u.buffered[n:]...)
-	return err
+	before := u.persisted
+	if err := u.put(ctx, u.buffered[:n], fmt.Sprintf("bytes %d-%d/*", before, before+int64(n)-1)); err != nil {
+		return err
+	}
+	// Another stream may have written more than these bytes of the same upload.
+	u.buffered = append(u.buffered[:0], u.buffered[min(u.persisted-before, int64(len(u.buffered))):]...)
+	return nil
 }
 
 // finish ends the upload with the buffered bytes.
