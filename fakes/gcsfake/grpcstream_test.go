@@ -5,6 +5,7 @@ package gcsfake_test
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"strings"
 	"testing"
@@ -105,6 +106,55 @@ func TestGRPCLateAttempt(t *testing.T) {
 	sendPart(t, retry, rest)
 	if got, err := read(t.Context(), w.adminGRPC(t).Bucket("docs").Object("k")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("read %d bytes that differ, %v", len(got), err)
+	}
+}
+
+// TestGRPCFirstChecksums sends the checksums of the object in the first message of a stream that resumes an upload.
+func TestGRPCFirstChecksums(t *testing.T) {
+	t.Parallel()
+	w := dial(t)
+	for name, tc := range map[string]struct {
+		sum  uint32
+		want codes.Code
+	}{"right": {crc32.Checksum([]byte("hello"), crc32.MakeTable(crc32.Castagnoli)), codes.OK}, "wrong": {1, codes.InvalidArgument}} {
+		s := w.stream(t, "BidiWriteObject")
+		first := part(w.startUpload(t), 0, []byte("hello"))
+		first.ObjectChecksums = &storagepb.ObjectChecksums{Crc32C: &tc.sum}
+		wantNoError(t, s.SendMsg(first))
+		wantNoError(t, s.SendMsg(&storagepb.BidiWriteObjectRequest{WriteOffset: 5, FinishWrite: true}))
+		if err := s.RecvMsg(&storagepb.BidiWriteObjectResponse{}); grpcstatus.Code(err) != tc.want {
+			t.Errorf("%s: got %v, want %v", name, err, tc.want)
+		}
+	}
+}
+
+// TestGRPCUnfinishedWrites ends streams without finish_write. Another stream can continue only an upload with an ID.
+func TestGRPCUnfinishedWrites(t *testing.T) {
+	t.Parallel()
+	w := dial(t)
+	spec := part("", 0, []byte("x"))
+	spec.FirstMessage = &storagepb.BidiWriteObjectRequest_WriteObjectSpec{WriteObjectSpec: &storagepb.WriteObjectSpec{Resource: &storagepb.Object{Name: "k", Bucket: wireBucket}}}
+	for name, tc := range map[string]struct {
+		messages  []*storagepb.BidiWriteObjectRequest
+		persisted int64
+		want      codes.Code
+	}{
+		"an upload with an ID": {[]*storagepb.BidiWriteObjectRequest{part(w.startUpload(t), 0, body(300<<10))}, 256 << 10, codes.OK},
+		"an object":            {[]*storagepb.BidiWriteObjectRequest{spec}, 0, codes.InvalidArgument},
+		"nothing":              {nil, 0, codes.InvalidArgument},
+	} {
+		s := w.stream(t, "BidiWriteObject")
+		for _, m := range tc.messages {
+			wantNoError(t, s.SendMsg(m))
+		}
+		wantNoError(t, s.CloseSend())
+		got := &storagepb.BidiWriteObjectResponse{}
+		if err := s.RecvMsg(got); grpcstatus.Code(err) != tc.want || got.GetPersistedSize() != tc.persisted {
+			t.Errorf("%s: %d bytes persisted, %v", name, got.GetPersistedSize(), err)
+		}
+	}
+	if got := w.Inventory().Buckets[0]; got.Live != 0 {
+		t.Errorf("there are %d objects", got.Live)
 	}
 }
 

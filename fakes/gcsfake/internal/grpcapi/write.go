@@ -39,6 +39,8 @@ type upload struct {
 	// persisted is the number of bytes that the upload has, and buffered are those after them.
 	persisted int64
 	buffered  []byte
+	// sums are the checksums of the whole object that a message has.
+	sums *storagepb.ObjectChecksums
 	// object is the result of a finished upload.
 	object *storagepb.Object
 }
@@ -148,16 +150,16 @@ func (u *upload) flush(ctx context.Context) error {
 }
 
 // finish ends the upload with the buffered bytes.
-func (u *upload) finish(ctx context.Context, sums *storagepb.ObjectChecksums) error {
+func (u *upload) finish(ctx context.Context) error {
 	if u.object != nil {
 		return nil
 	}
 	var hashes []string
-	if sums.GetMd5Hash() != nil {
-		hashes = append(hashes, "md5="+base64.StdEncoding.EncodeToString(sums.GetMd5Hash()))
+	if u.sums.GetMd5Hash() != nil {
+		hashes = append(hashes, "md5="+base64.StdEncoding.EncodeToString(u.sums.GetMd5Hash()))
 	}
-	if sums != nil && sums.Crc32C != nil {
-		hashes = append(hashes, "crc32c="+encodeCRC(sums.GetCrc32C()))
+	if u.sums != nil && u.sums.Crc32C != nil {
+		hashes = append(hashes, "crc32c="+encodeCRC(u.sums.GetCrc32C()))
 	}
 	if len(hashes) > 0 {
 		u.header.Set("X-Goog-Hash", strings.Join(hashes, ","))
@@ -175,6 +177,9 @@ func (u *upload) take(ctx context.Context, r *storagepb.BidiWriteObjectRequest) 
 	content := data.GetContent()
 	if data != nil && data.Crc32C != nil && data.GetCrc32C() != crc32.Checksum(content, castagnoli) {
 		return status.Error(codes.InvalidArgument, "The content of a message does not match its CRC32C.")
+	}
+	if r.GetObjectChecksums() != nil {
+		u.sums = r.GetObjectChecksums()
 	}
 	if u.object != nil {
 		return nil
@@ -205,14 +210,16 @@ func (u *upload) abandon(ctx context.Context) {
 	}
 }
 
+type bidiWriteStream = grpc.BidiStreamingServer[storagepb.BidiWriteObjectRequest, storagepb.BidiWriteObjectResponse]
+
 // BidiWriteObject implements storagepb.StorageServer.
-func (s *service) BidiWriteObject(stream grpc.BidiStreamingServer[storagepb.BidiWriteObjectRequest, storagepb.BidiWriteObjectResponse]) error {
+func (s *service) BidiWriteObject(stream bidiWriteStream) error {
 	var u *upload
 	defer func() { u.abandon(stream.Context()) }()
 	for {
 		r, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return u.pause(stream)
 		}
 		if err == nil && u == nil {
 			u, err = s.begin(stream.Context(), r)
@@ -224,7 +231,7 @@ func (s *service) BidiWriteObject(stream grpc.BidiStreamingServer[storagepb.Bidi
 			return err
 		}
 		if r.GetFinishWrite() {
-			if err := u.finish(stream.Context(), r.GetObjectChecksums()); err != nil {
+			if err := u.finish(stream.Context()); err != nil {
 				return err
 			}
 			return stream.Send(&storagepb.BidiWriteObjectResponse{WriteStatus: &storagepb.BidiWriteObjectResponse_Resource{Resource: u.object}})
@@ -233,12 +240,28 @@ func (s *service) BidiWriteObject(stream grpc.BidiStreamingServer[storagepb.Bidi
 			err = u.flush(stream.Context())
 		}
 		if err == nil && r.GetStateLookup() {
-			err = stream.Send(&storagepb.BidiWriteObjectResponse{WriteStatus: &storagepb.BidiWriteObjectResponse_PersistedSize{PersistedSize: u.persisted}})
+			err = u.sendSize(stream)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// sendSize responds with the number of persisted bytes.
+func (u *upload) sendSize(stream bidiWriteStream) error {
+	return stream.Send(&storagepb.BidiWriteObjectResponse{WriteStatus: &storagepb.BidiWriteObjectResponse_PersistedSize{PersistedSize: u.persisted}})
+}
+
+// pause ends a stream whose client sends no more messages, without a finish_write.
+func (u *upload) pause(stream bidiWriteStream) error {
+	if u == nil || u.once {
+		return status.Error(codes.InvalidArgument, "The stream has no message with finish_write, and no other stream can continue it.")
+	}
+	if err := u.flush(stream.Context()); err != nil {
+		return err
+	}
+	return u.sendSize(stream)
 }
 
 // begin returns the upload that the first message of a stream starts or resumes.
