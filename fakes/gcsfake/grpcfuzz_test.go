@@ -90,7 +90,9 @@ func FuzzGRPC(f *testing.F) {
 		for err == nil {
 			err = stream.RecvMsg(&raw)
 		}
-		if s := grpcstatus.Convert(err); s.Code() == codes.Internal && !strings.Contains(s.Message(), "unmarshal") && !strings.Contains(s.Message(), "malformed") {
+		s := grpcstatus.Convert(err)
+		internal := s.Code() == codes.Internal && !strings.Contains(s.Message(), "unmarshal") && !strings.Contains(s.Message(), "malformed")
+		if internal || strings.Contains(s.Message(), "panicked") || strings.Contains(s.Message(), "cannot translate") {
 			t.Errorf("%s: %v", call, err)
 		}
 	})

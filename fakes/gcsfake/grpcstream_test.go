@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -213,4 +214,25 @@ func codeAtEnd(err error) codes.Code {
 		return codes.OK
 	}
 	return grpcstatus.Code(err)
+}
+
+// TestGRPCUntranslatable reads a bucket whose document the gRPC API cannot represent. Clients retry Internal, so the
+// error is Unimplemented and names the member.
+func TestGRPCUntranslatable(t *testing.T) {
+	t.Parallel()
+	w := dial(t)
+	patch, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, w.URL()+"/storage/v1/b/docs",
+		strings.NewReader(`{"lifecycle":{"rule":[{"action":{"type":"Delete"},"condition":{"isLive":"maybe"}}]}}`))
+	wantNoError(t, err)
+	patch.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(patch)
+	wantNoError(t, err)
+	wantNoError(t, response.Body.Close())
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the fake does not store the document: %s", response.Status)
+	}
+	err = w.call(t, "GetBucket", &storagepb.GetBucketRequest{Name: wireBucket}, &storagepb.Bucket{})
+	if grpcstatus.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "isLive") {
+		t.Errorf("got %v, want Unimplemented with the member", err)
+	}
 }

@@ -143,7 +143,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) (err error) {
 		case p == http.ErrAbortHandler: //nolint:errorlint // the panic has this value itself
 			err = status.Error(codes.Unavailable, "The connection was closed.")
 		case p != nil:
-			err = status.Errorf(codes.Internal, "The fake panicked: %v", p)
+			err = status.Errorf(codes.Unknown, "The fake panicked: %v", p) // clients retry INTERNAL
 		}
 	}()
 	s.json.ServeHTTP(w, r)

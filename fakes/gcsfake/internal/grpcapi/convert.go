@@ -175,7 +175,7 @@ func encode(m proto.Message, edits []edit) (document, error) {
 }
 
 // decode reads a response of the JSON API into a message. The resources to convert are at the path, "" for the whole
-// document.
+// document. A member that the message cannot have is UNIMPLEMENTED, because clients retry INTERNAL.
 func decode(raw []byte, m proto.Message, edits []edit, at string) error {
 	fields, err := parse(raw)
 	if err != nil {
@@ -194,7 +194,7 @@ func decode(raw []byte, m proto.Message, edits []edit, at string) error {
 		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(raw, m)
 	}
 	if err != nil {
-		return status.Errorf(codes.Internal, "Translate the response: %v", err)
+		return status.Errorf(codes.Unimplemented, "This fake cannot translate the response to gRPC: %v", err)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func parse(raw []byte) (document, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&fields); err != nil {
-		return nil, status.Errorf(codes.Internal, "Translate a document: %v", err)
+		return nil, status.Errorf(codes.Unimplemented, "This fake cannot translate a document to gRPC: %v", err)
 	}
 	return fields, nil
 }

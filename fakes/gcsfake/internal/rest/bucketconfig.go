@@ -84,8 +84,12 @@ type view struct {
 	} `json:"lifecycle"`
 	CORS []struct {
 		Origin, Method, ResponseHeader []string
-		MaxAgeSeconds                  int64 `json:"maxAgeSeconds"`
+		MaxAgeSeconds                  int32 `json:"maxAgeSeconds"`
 	} `json:"cors"`
+	Website *struct {
+		MainPageSuffix string `json:"mainPageSuffix"`
+		NotFoundPage   string `json:"notFoundPage"`
+	} `json:"website"`
 	Versioning *struct {
 		Enabled bool `json:"enabled"`
 	} `json:"versioning"`
@@ -240,6 +244,13 @@ func (v *view) checkLifecycle() error {
 		}
 		if _, ok := rule.Action["storageClass"].(string); kind == "SetStorageClass" && !ok {
 			return gcserr.Invalid.Say("The lifecycle action SetStorageClass needs a storage class.")
+		}
+		for name, value := range rule.Condition {
+			number, isNumber := value.(float64)
+			_, isList := value.([]any)
+			if isNumber && number != float64(int32(number)) || strings.HasPrefix(name, "matches") && !isList && value != nil {
+				return gcserr.Invalid.Say("Invalid value at 'lifecycle.rule.condition.%s'.", name)
+			}
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMes
 func (f *objectFields) applyTimes(a *store.Attributes, present map[string]json.RawMessage) error {
 	if f.CustomTime != nil {
 		t, err := time.Parse(time.RFC3339, *f.CustomTime)
-		if err != nil {
+		if year := t.UTC().Year(); err != nil || year < 1 || year > 9999 {
 			return gcserr.Invalid.Say("Invalid value for customTime: %q.", *f.CustomTime)
 		}
 		if a.CustomTime != nil && t.Before(*a.CustomTime) {
