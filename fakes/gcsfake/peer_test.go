@@ -28,6 +28,8 @@ var peerDifferences = map[string]int{
 	"a composition of a missing object":      500,
 	"a composition with a predefined ACL":    200,
 	"a copy of another generation":           200,
+	"a custom time in the year 0":            200,
+	"a custom time in the year 10000":        200,
 	"an invalid custom time":                 200,
 	"a multipart upload with another CRC32C": 200,
 	"a multipart upload without a boundary":  500,
