@@ -223,8 +223,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestRegionsOfPartitions creates and grants a bucket in a region of each partition. Requests to hosts of the partition reach the fake,
-// which has its regions, ARNs and the region in the signatures of IAM.
+// TestRegionsOfPartitions creates a bucket in a region of each partition and grants access to it. Requests to the
+// partition's host names reach the fake, which uses the partition's regions and ARNs, and its signing region for IAM.
 func TestRegionsOfPartitions(t *testing.T) {
 	t.Parallel()
 	for region, tc := range map[string]struct{ partition, domain string }{

@@ -209,8 +209,8 @@ func TestDefaultObjectACL(t *testing.T) {
 	}
 }
 
-// TestDefaultObjectACLAfterUniformAccess disables uniform access. An object from before regains its list, and one from
-// in between has the default.
+// TestDefaultObjectACLAfterUniformAccess disables uniform access. An object that is older than uniform access regains its
+// list, and one that was created under uniform access has the default list.
 func TestDefaultObjectACLAfterUniformAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -264,7 +264,7 @@ func TestGRPCWrites(t *testing.T) {
 	}
 }
 
-// TestGRPCChecksums sends wrong checksums, of which each prevents the object.
+// TestGRPCChecksums sends wrong checksums. Each must prevent the creation of the object.
 func TestGRPCChecksums(t *testing.T) {
 	t.Parallel()
 	f := start(t, gcsfake.Options{})
@@ -316,7 +316,7 @@ func TestGRPCReads(t *testing.T) {
 			"more than it has":       {"k", -size - 1, -1, want, codes.OK},
 			"after the end":          {"k", size + 1, 10, nil, codes.OutOfRange},
 			"an empty object":        {"empty", 0, -1, []byte{}, codes.OK},
-			"an object that is gone": {"none", 0, -1, nil, codes.NotFound},
+			"no object of that name": {"none", 0, -1, nil, codes.NotFound},
 		} {
 			r, err := client.Bucket("docs").Object(tc.object).NewRangeReader(t.Context(), tc.offset, tc.length)
 			var got []byte

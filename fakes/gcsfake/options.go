@@ -21,8 +21,8 @@ type Options struct {
 	// Projects is empty, there is DefaultProject, and other projects are created when this administrator first uses
 	// them.
 	Projects []Project
-	// OneProject makes every ID of a project a name of the first project, and the ID optional, because emulators ignore
-	// it.
+	// OneProject makes every project ID refer to the first project, and makes the ID optional, because other emulators
+	// ignore it.
 	OneProject bool
 	// AnonymousIs is the email of a service account, or the ID of one of the first project. Requests without
 	// credentials act as this account, and its policies apply to them. Google's clients send no credentials if

@@ -190,7 +190,7 @@ func TestPostPolicy(t *testing.T) {
 		"a content type that fails":      {policy: anyKey + `,["starts-with","$Content-Type","image/"]`, fields: map[string]string{"Content-Type": "text/html"}, status: 403, code: "AccessDenied"},
 		"a field that is missing":        {policy: anyKey + `,{"Content-Type":"image/png"}`, status: 403, code: "AccessDenied"},
 		"metadata":                       {policy: anyKey + `,{"x-amz-meta-a":"b"}`, fields: map[string]string{"x-amz-meta-a": "b"}, status: 204},
-		"a field that nobody covers":     {policy: anyKey, fields: map[string]string{"x-amz-meta-a": "b"}, status: 403, code: "AccessDenied"},
+		"a field without a condition":    {policy: anyKey, fields: map[string]string{"x-amz-meta-a": "b"}, status: 403, code: "AccessDenied"},
 		"a field that is to be ignored":  {policy: anyKey, fields: map[string]string{"x-ignore-me": "b"}, status: 204},
 		"the lower end of a range":       {policy: anyKey + `,["content-length-range",5,5]`, status: 204},
 		"a range of strings":             {policy: anyKey + `,["content-length-range","1","10"]`, status: 204},

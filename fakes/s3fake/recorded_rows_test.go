@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// recordedRows are the notes of the table of TestBehaviour: the recording that decides what the row expects from a caller with
-// all permissions. The documentation decides the other rows.
+// recordedRows names, for rows of TestBehaviour's table, the recording from which the row's result for a caller with all
+// permissions comes. The results of all other rows come from the documentation.
 func recordedRows() map[string]string {
 	return map[string]string{
 		"ListBuckets": "test_s3_list_operations/test_list_buckets_with_max_buckets", "CreateBucket": "test_s3/test_create_bucket_head_bucket",
@@ -66,8 +66,8 @@ func recordedRows() map[string]string {
 // noted matches the notes of rows in other tables.
 var noted = regexp.MustCompile(`As recorded in (test_\w+/[^\s;,]+)`)
 
-// TestRecordedRows checks that the recording of each row has an answer to such a request with the status and code of the row,
-// and that the recordings exist that other tables name.
+// TestRecordedRows checks that the recording of each row contains such a request, answered with the row's status and code.
+// All recordings that are named in comments of other tables must exist.
 func TestRecordedRows(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(recordings, "*.txt"))

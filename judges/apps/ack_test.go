@@ -151,14 +151,14 @@ func (a ackCluster) change(spec, operation string) {
 	a.settled(operation, before)
 }
 
-// settled waits until ACK has called an operation and reports that the bucket is synchronized, and has compared the bucket
-// with its spec three times since. Nothing may differ then.
+// settled waits until ACK has called an operation, reports that the bucket is synchronized, and has then compared the bucket
+// with its spec three times. These comparisons must not call the operation again, except ackRepeats.
 func (a ackCluster) settled(operation string, before int) {
 	a.t.Helper()
 	until := func(operation string, n int) {
 		a.env.Eventually(fmt.Sprintf("ACK has called %s %d times", operation, n), func(context.Context) error {
 			if got := a.count(operation); got < n {
-				return fmt.Errorf("it called it %d times: %v", got, a.failures())
+				return fmt.Errorf("ACK called it %d times; calls with errors: %v", got, a.failures())
 			}
 			return nil
 		})

@@ -152,7 +152,7 @@ func (o tofu) refused() string {
 	out, err := o.run("apply", "-no-color", "-auto-approve", "-var=value=refused")
 	id := regexp.MustCompile(`(?m)^ {2}ID: +(\S+)`).FindStringSubmatch(out)
 	if err == nil || len(id) == 0 || !strings.Contains(out, "Error acquiring the state lock") || !strings.Contains(out, "PreconditionFailed") {
-		o.t.Fatalf("want a client without the lock: %v\n%s", err, out)
+		o.t.Fatalf("the client did not fail with PreconditionFailed for the lock: %v\n%s", err, out)
 	}
 	return id[1]
 }

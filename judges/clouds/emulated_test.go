@@ -42,7 +42,7 @@ var emulatedFailures = map[string]string{
 	"TestBucketConditionsEmulated":              "it expects that a bucket without a retention policy can be locked",
 }
 
-// transports are the tests that fail only by one of the transports, and how many pass.
+// transports has the number of passing tests for each transport, and the tests that fail only with this transport.
 var transports = map[string]struct {
 	passed   int
 	failures map[string]string

@@ -102,7 +102,7 @@ func TestLeases(t *testing.T) {
 					requireLost(t, err, test.first == "released")
 				}
 				if err := first(s.client(nil)); err == nil {
-					t.Error("a repeated its commit without an error")
+					t.Error("leaser a repeated its commit without an error; want an error")
 				}
 				last := test.second
 				if c.durable {

@@ -60,7 +60,7 @@ func googleSuite() suite {
 func googleIntegrationSuite() suite {
 	compared := googleRules()
 	compared.ignored = regexp.MustCompile(compared.ignored.String() + `|^(Cache-Control|Pragma|Expires)$|^acl\[[01]\]\.(entity|projectTeam\.team)$`) // the order of the teams in resources
-	compared.varying = regexp.MustCompile(compared.varying.String() + `|^(.*\.)?(metageneration|X-Goog-Metageneration)$`)                            // requester pays and notifications, which are not sent, count
+	compared.varying = regexp.MustCompile(compared.varying.String() + `|^(.*\.)?(metageneration|X-Goog-Metageneration)$`)                            // changes of requester pays and notifications increase it, but are not sent
 	compared.later = regexp.MustCompile(`^(.*\.)?(timeFinalized|locationType|iamConfiguration\..*|softDeletePolicy\..*|rpo|generation|version)$`)
 	return suite{
 		name: "Google 2019", module: "cloud.google.com/go/storage",

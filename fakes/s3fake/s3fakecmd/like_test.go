@@ -45,7 +45,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// TestOtherAPIsOfMinIO calls what only MinIO has: its clients show why the call failed.
+// TestOtherAPIsOfMinIO calls an API that only MinIO has. The response must have a message that MinIO's clients can show.
 func TestOtherAPIsOfMinIO(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--like", "minio")

@@ -183,7 +183,7 @@ func accountRoutes() map[string]route {
 		"POST  batch":             {access.BlobBatch, (*Call).batch},
 		// Microsoft's client for JavaScript takes the account in a path-style address for a container.
 		"POST container batch": {access.BlobBatch, (*Call).batch},
-		// Without a name, the call lacks its headers, too, and is refused for that.
+		// A call without a container in the path also lacks the required headers, so the handler rejects it.
 		"PUT container undelete":         {access.RestoreContainer, (*Call).restoreContainer},
 		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
 	}

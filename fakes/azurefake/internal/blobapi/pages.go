@@ -26,7 +26,7 @@ const (
 
 var (
 	errPageRange   = azerr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidPageRange", "The page range specified is invalid.")
-	errPageType    = azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "Only a page blob has a settable size and a sequence number.")
+	errPageType    = azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "Only page blobs have a sequence number and a size that can be set.")
 	errOverflow    = azerr.New(http.StatusConflict, "SequenceNumberIncrementTooLarge", "The sequence number increment cannot be performed because it would result in overflow of the sequence number.")
 	errSequence    = azerr.New(http.StatusPreconditionFailed, "SequenceNumberConditionNotMet", "The sequence number condition specified was not met.")
 	errNoSnapshot  = azerr.New(http.StatusConflict, "PreviousSnapshotNotFound", "The previous snapshot is not found.")

@@ -480,8 +480,8 @@ func (c *Call) sameScope(b *store.Blob) error {
 	return nil
 }
 
-// namesScope rejects a change that does not name the encryption scope of a blob whose scope is not its container's. The
-// tests of azblob record this.
+// namesScope rejects a change without the header for the encryption scope if the blob has another scope than its container.
+// The tests of azblob show this.
 func (c *Call) namesScope(e *store.Change) error {
 	own := e.Current.Scope
 	if own == "" || own == e.Container.EncryptionScope || c.r.Header.Get("X-Ms-Encryption-Scope") != "" || c.Caller.Scope() != "" {

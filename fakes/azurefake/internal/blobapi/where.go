@@ -122,7 +122,7 @@ func (s *search) add(p predicate) error {
 	return nil
 }
 
-// check applies the rules that conditions on tags do not have.
+// check applies the rules that hold only for searches, and not for conditions on tags.
 func (s *search) check() error {
 	keys := map[string]bool{}
 	for _, p := range s.tags {

@@ -113,7 +113,7 @@ func (h *holder) records() ([]journal.Record, error) {
 	return out, failed
 }
 
-// removal is the records that forget the container with its blobs.
+// removal returns the journal records that delete the container and its blobs.
 func (h *holder) removal() []journal.Record {
 	out := []journal.Record{journal.Delete(tableContainers, h.key())}
 	h.each(func(e *Entry) { out = append(out, e.removal(h.key())...) })
@@ -130,7 +130,7 @@ func (s *Store) KeptContainers(account string) []Container {
 	return s.list(account, func(h *holder) bool { return s.options.Now().Before(h.KeptUntil) })
 }
 
-// expireContainer moves the time of the next purge forward to the end of a retention.
+// expireContainer makes the next purge happen no later than the end of a retention.
 func (s *Store) expireContainer(c Container) {
 	if !c.KeptUntil.IsZero() && (s.expires.IsZero() || c.KeptUntil.Before(s.expires)) {
 		s.expires = c.KeptUntil

@@ -46,7 +46,7 @@ type Store struct {
 
 	mu         sync.RWMutex
 	containers map[string]*holder
-	// expires is a time before which no retention of a deleted container ends. It is zero if none is kept.
+	// expires is the time of the next purge: no retention of a deleted container ends earlier. It is zero if none is kept.
 	expires time.Time
 }
 

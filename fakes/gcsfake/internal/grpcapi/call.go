@@ -45,10 +45,10 @@ type path struct {
 func bucketPath(name string, below ...string) path {
 	id, ok := strings.CutPrefix(name, bucketPrefix)
 	if !ok || id == "" {
-		return path{err: status.Errorf(codes.InvalidArgument, "The bucket %q is not projects/_/buckets/BUCKET.", name)}
+		return path{err: status.Errorf(codes.InvalidArgument, "The bucket name %q is invalid. Use projects/_/buckets/BUCKET.", name)}
 	}
 	if strings.Contains(id, "/") {
-		return path{err: status.Errorf(codes.Unimplemented, "This fake does not serve calls for %q.", name)}
+		return path{err: status.Errorf(codes.Unimplemented, "This fake does not serve calls for %q, but only for buckets: projects/_/buckets/BUCKET.", name)}
 	}
 	segments := []string{"/storage/v1/b", url.PathEscape(id)}
 	for _, segment := range below {
@@ -143,7 +143,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) (err error) {
 		case p == http.ErrAbortHandler: //nolint:errorlint // the panic has this value itself
 			err = status.Error(codes.Unavailable, "The connection was closed.")
 		case p != nil:
-			err = status.Errorf(codes.Unknown, "The fake panicked: %v", p) // clients retry INTERNAL
+			err = status.Errorf(codes.Unknown, "The fake panicked, which is a bug of the fake; please report it: %v", p) // clients retry INTERNAL
 		}
 	}()
 	s.json.ServeHTTP(w, r)

@@ -194,7 +194,7 @@ func decode(raw []byte, m proto.Message, edits []edit, at string) error {
 		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(raw, m)
 	}
 	if err != nil {
-		return status.Errorf(codes.Unimplemented, "This fake cannot translate the response to gRPC: %v", err)
+		return status.Errorf(codes.Unimplemented, "This fake cannot translate the response to gRPC; use the JSON API: %v", err)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func parse(raw []byte) (document, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	if err := d.Decode(&fields); err != nil {
-		return nil, status.Errorf(codes.Unimplemented, "This fake cannot translate a document to gRPC: %v", err)
+		return nil, status.Errorf(codes.Unimplemented, "This fake cannot translate a document to gRPC; use the JSON API: %v", err)
 	}
 	return fields, nil
 }

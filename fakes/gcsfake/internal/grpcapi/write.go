@@ -102,7 +102,7 @@ func (s *service) upload(uploadID string, key *storagepb.CommonObjectRequestPara
 	bucket, id, _ := strings.Cut(uploadID, "/")
 	u := &upload{service: s, path: uploadPath(bucketPrefix + bucket), query: url.Values{"uploadType": {"resumable"}, "upload_id": {id}}, header: ownKey(key)}
 	if id == "" {
-		u.path.err = status.Errorf(codes.NotFound, "There is no upload %q.", uploadID)
+		u.path.err = status.Errorf(codes.NotFound, "There is no upload %q. Use the upload_id that StartResumableWrite returned.", uploadID)
 	}
 	return u
 }
@@ -256,7 +256,7 @@ func (u *upload) sendSize(stream bidiWriteStream) error {
 // pause ends a stream whose client sends no more messages, without a finish_write.
 func (u *upload) pause(stream bidiWriteStream) error {
 	if u == nil || u.once {
-		return status.Error(codes.InvalidArgument, "The stream has no message with finish_write, and no other stream can continue it.")
+		return status.Error(codes.InvalidArgument, "The stream has no message with finish_write, and no other stream can continue it. Send finish_write, or call StartResumableWrite first.")
 	}
 	if err := u.flush(stream.Context()); err != nil {
 		return err

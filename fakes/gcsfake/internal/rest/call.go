@@ -37,7 +37,7 @@ type Options struct {
 	// caller may do so.
 	Project     string
 	OpenProject func(caller, id string) error
-	// OneProject means that Project has every ID.
+	// OneProject means that every project ID refers to Project.
 	OneProject bool
 }
 

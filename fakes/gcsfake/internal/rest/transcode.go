@@ -55,7 +55,7 @@ func (c *Call) inflate() error {
 	}
 	body, err := gzip.NewReader(c.r.Body)
 	if err != nil {
-		return gcserr.Invalid.Say("The request body is not gzip as the header Content-Encoding states.")
+		return gcserr.Invalid.Say("The request body is not gzip, although it has the header Content-Encoding: gzip. Compress the body, or remove the header.")
 	}
 	c.r.Body = body
 	return nil

@@ -106,7 +106,7 @@ func (c *Call) xmlPutACL(w http.ResponseWriter) error {
 	}
 	name := c.requestedACL()
 	if (name == "") == (sent.XMLName.Local == "") {
-		return gcserr.Invalid.Say("An access control list is either in the header x-goog-acl or in the body.")
+		return gcserr.Invalid.Say("Send an access control list either in the header x-goog-acl or in the body.")
 	}
 	_, err := c.changeEntries(func(l *accessList) error {
 		lists := predefinedObject

@@ -137,7 +137,7 @@ type Session struct {
 	// Policies are session policies. Each of them must allow a request.
 	Policies []string `json:"policies,omitempty"`
 	Tags     []Tag    `json:"tags,omitempty"`
-	// Transitive are the keys of the tags that sessions inherit which this one requests.
+	// Transitive are the keys of the tags that are inherited by the sessions that this session requests.
 	Transitive []string `json:"transitive,omitempty"`
 	// Provider is the identity provider of a web identity, and Subject is the subject of its token.
 	Provider string `json:"provider,omitempty"`

@@ -78,7 +78,7 @@ func plain(do func(a *iam.Account, id string) error) func(*call, string) (any, e
 	return func(c *call, id string) (any, error) { return empty{}, do(c.account, id) }
 }
 
-// with returns an operation without a result, on a resource and on what read finds in the request.
+// with returns an operation without a result. It passes do the ID of the resource and the parameter that read returns.
 func with(read func(*call) (string, error), do func(a *iam.Account, id, other string) error) func(*call, string) (any, error) {
 	return func(c *call, id string) (any, error) {
 		other, err := read(c)

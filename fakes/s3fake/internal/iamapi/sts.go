@@ -101,7 +101,7 @@ func (c *call) newSession() (iam.NewSession, error) {
 	return in, nil
 }
 
-// duration reads how long a session lasts; otherwise and most are in seconds.
+// duration reads the duration of a session. The default (otherwise) and the maximum (most) are in seconds.
 func (c *call) duration(otherwise, most int) (time.Duration, error) {
 	seconds, err := c.number("DurationSeconds", otherwise, 900, most)
 	return time.Duration(seconds) * time.Second, err
@@ -220,7 +220,7 @@ func assumeRole(c *call) (any, error) {
 func (c *call) sessionTags(in *iam.NewSession) (err error) {
 	if in.Tags, err = c.tags(); err != nil {
 		e := awserr.From(err)
-		if e.Code == "InvalidInput" { // STS was recorded to use another code than IAM
+		if e.Code == "InvalidInput" { // recordings show that STS uses another code than IAM
 			e = badParameter(e.Message)
 		}
 		return e

@@ -20,7 +20,7 @@ import (
 type Queues interface {
 	// Refusal returns the reason why S3 cannot send messages about a bucket to the queue with an ARN, or "".
 	Refusal(arn, bucketARN string) string
-	// Send adds a message to the queue, with the header of a trace or "".
+	// Send adds a message to the queue. trace is the X-Amzn-Trace-Id header of the request, or "".
 	Send(arn, bucketARN, trace string, body []byte) error
 }
 

@@ -64,7 +64,7 @@ func (q *request) checksumHeader() (wanted, error) {
 	return w, q.sdkAlgorithm(&w)
 }
 
-// sent returns a header, whose name is in lower case, and whether the client sent it at all, be it empty.
+// sent returns the value of a header, and whether the client sent it, even if empty. The name is in lower case.
 func (q *request) sent(name string) (string, bool) {
 	if q.form != nil {
 		v, ok := q.form[name]

@@ -91,8 +91,8 @@ func (q *request) matchCORS(origin, method string, headers []string) *corsRule {
 	return nil
 }
 
-// allowOrigin adds CORS headers to the response of an ordinary request. S3 was recorded to judge such a request by the
-// method and headers that it asks for, as if it was a preflight request.
+// allowOrigin adds CORS headers to the response of an ordinary request. Recordings show that S3 evaluates the headers
+// Access-Control-Request-Method and Access-Control-Request-Headers of such a request, as in a preflight request.
 func (q *request) allowOrigin() {
 	origin := q.r.Header.Get("Origin")
 	if origin == "" || q.state.Config[configCORS] == nil {

@@ -108,8 +108,8 @@ func (q *request) announce(name, key string, v *store.Version) {
 // emptyETag is the ETag that S3 reports for a delete marker in events: the MD5 of nothing.
 const emptyETag = "d41d8cd98f00b204e9800998ecf8427e"
 
-// announceRemoval sends the event of a deletion. S3 was recorded to send one for a key that does not exist, too. There is
-// none for a version that does not exist.
+// announceRemoval sends the event of a deletion. Recordings show that S3 also sends one for a key that does not exist.
+// There is none for a version that does not exist.
 func (q *request) announceRemoval(key, version string, d store.Deleted) {
 	switch {
 	case d.Marker != nil:

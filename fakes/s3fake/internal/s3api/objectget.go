@@ -68,8 +68,8 @@ type seen struct {
 	err     error
 }
 
-// version returns the version that the request is about. It is the same one until the end of the request, so that a
-// request reads the version that it was authorized for, also if the object is replaced in between.
+// version returns the version that the request is about. It returns the same one until the end of the request, so that the
+// request reads the version for which it was authorized, even if the object is replaced meanwhile.
 func (q *request) version() (*store.Version, error) {
 	if q.seen == nil {
 		s := &seen{}

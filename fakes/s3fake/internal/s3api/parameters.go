@@ -131,7 +131,7 @@ func (q *request) checkHeader(name string) error {
 var authentication = []string{"x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-expires", "x-amz-signedheaders", "x-amz-signature", "x-amz-security-token"}
 
 // unhoist converts the parameters of a presigned URL that begin with x-amz- to headers. The SDKs move headers to
-// these parameters. S3 was recorded to ignore checksums there: the SDK for JavaScript sends that of an empty body.
+// these parameters. Recordings show that S3 ignores checksums there: the SDK for JavaScript sends that of an empty body.
 func (q *request) unhoist() error {
 	if q.signed == nil || q.signed.Mode != sigv4.Query {
 		return nil

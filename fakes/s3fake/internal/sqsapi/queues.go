@@ -152,8 +152,8 @@ func (a *API) permitsS3(q *queue, bucketARN string) bool {
 
 const s3Principal = "s3.amazonaws.com"
 
-// Send adds a message from S3 to a queue, with the header of a trace or "". If the queue is full, it discards the message and returns an error for the
-// first one.
+// Send adds a message from S3 to a queue. trace is the X-Amzn-Trace-Id header of the request, or "". If the queue is full,
+// Send discards the message and returns an error for the first one.
 func (a *API) Send(arn, bucketARN, trace string, body []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
