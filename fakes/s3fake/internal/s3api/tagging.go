@@ -114,14 +114,25 @@ func (q *request) retag(event string, tags []store.Tag) error {
 	})
 }
 
-// revise changes the object with change. If change returns true, it sends the notification event.
+// revise changes the object with change. If change returns true, it sends the notification event. It changes only the
+// version for which the request was authorized: an object that replaced this version stays as it is, as if the change had
+// come first.
 func (q *request) revise(event string, change func(*store.Version) bool) error {
 	defer q.turn(q.key)()
 	notifies := false
-	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
-		notifies = change(v)
-		return q.marked(v)
-	})
+	v, err := q.version()
+	if err == nil {
+		authorized := v.Seq // a new object has the ID of the replaced one in a bucket without versioning
+		v, err = q.Store.Update(q.bucket, q.key, v.ID, func(_ store.Bucket, v *store.Version) error {
+			if v.Seq == authorized {
+				notifies = change(v)
+			}
+			return q.marked(v)
+		})
+	}
+	if is(err, store.ErrNoVersion) && !q.query.Has("versionId") {
+		err = store.ErrNoKey // the object was deleted
+	}
 	if err != nil {
 		if err = q.hide(err); is(err, store.ErrNoKey) && v != nil && v.DeleteMarker {
 			return q.marked(v)
