@@ -22,9 +22,9 @@ type peer struct {
 	fake string
 	// defaults are the values of flags that are not set.
 	defaults map[string]string
-	// variables are the peer's environment variables, and the flags that they set. If several set one flag, the last name
-	// in alphabetical order applies.
-	variables map[string]string
+	// variables are the peer's environment variables, and the flags that they set. former are variables with former names,
+	// which set only flags that the others do not set.
+	variables, former map[string]string
 	// health maps the paths that tools poll to the response: JSON, or an empty body.
 	health map[string]string
 	// unserved is the prefix of the paths of an API that the fake does not support, and refusal the body of the response
@@ -55,8 +55,8 @@ var peers = map[string]peer{
 		defaults: map[string]string{"listen": "127.0.0.1:9000", "root-access-key-id": "minioadmin", "root-secret-access-key": "minioadmin"},
 		variables: map[string]string{ //nolint:gosec // the values are names of flags
 			"MINIO_ROOT_USER": "root-access-key-id", "MINIO_ROOT_PASSWORD": "root-secret-access-key", "MINIO_DOMAIN": "domain", "MINIO_REGION": "region",
-			"MINIO_ACCESS_KEY": "root-access-key-id", "MINIO_SECRET_KEY": "root-secret-access-key", // the former names
 		},
+		former:   map[string]string{"MINIO_ACCESS_KEY": "root-access-key-id", "MINIO_SECRET_KEY": "root-secret-access-key"}, //nolint:gosec // the values are names of flags
 		health:   map[string]string{"/minio/health/live": "", "/minio/health/ready": "", "/minio/health/cluster": "", "/minio/health/cluster/read": ""},
 		unserved: "/minio/admin/",
 		refusal: xml.Header + "<Error><Code>NotImplemented</Code><Message>This fake does not support MinIO's API for administrators. " +
@@ -98,12 +98,8 @@ func (f *Flags) Resolve() error {
 	if f.Like != "" && f.like.fake != f.name {
 		return fmt.Errorf("--like %s: this fake can be like %s", f.Like, strings.Join(likes(f.name), " or "))
 	}
-	for _, variable := range slices.Backward(slices.Sorted(maps.Keys(f.like.variables))) {
-		if value, ok := os.LookupEnv(variable); ok && value != "" {
-			if err := f.imply(f.like.variables[variable], value); err != nil {
-				return fmt.Errorf("environment variable %s: %w", variable, err)
-			}
-		}
+	if err := errors.Join(f.implyVariables(f.like.variables), f.implyVariables(f.like.former)); err != nil {
+		return err
 	}
 	for flag, value := range f.like.defaults {
 		if err := f.imply(flag, value); err != nil {
@@ -120,6 +116,20 @@ func (f *Flags) Resolve() error {
 	if _, _, err := net.SplitHostPort(f.Listen); err != nil && !strings.Contains(f.Listen, "]") {
 		_, port, _ := net.SplitHostPort(cmp.Or(f.like.defaults["listen"], f.listen))
 		f.Listen = net.JoinHostPort(f.Listen, port)
+	}
+	return nil
+}
+
+// implyVariables sets the flags of environment variables that are not set.
+func (f *Flags) implyVariables(flags map[string]string) error {
+	for _, variable := range slices.Sorted(maps.Keys(flags)) {
+		value := os.Getenv(variable)
+		if value == "" {
+			continue
+		}
+		if err := f.imply(flags[variable], value); err != nil {
+			return fmt.Errorf("environment variable %s: %w", variable, err)
+		}
 	}
 	return nil
 }

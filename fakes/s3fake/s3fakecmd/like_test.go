@@ -28,7 +28,14 @@ func TestLike(t *testing.T) {
 		"LocalStack's init stages": {like: "localstack", key: "test", secret: "test", health: "/_localstack/init/ready", body: `"completed": true`, ready: "Ready."},
 		"MinIO":                    {like: "minio", key: "minioadmin", secret: "minioadmin", health: "/minio/health/live", ready: "API: http://127.0.0.1:"},
 		"MinIO with its variables": {like: "minio", environment: []string{"MINIO_ROOT_USER=me", "MINIO_ROOT_PASSWORD=secret123"}, key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: "},
-		"MinIO with both names":    {like: "minio", environment: []string{"MINIO_ACCESS_KEY=old", "MINIO_SECRET_KEY=secret123", "MINIO_ROOT_USER=me"}, key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: "},
+		"MinIO with both names": {
+			like: "minio", environment: []string{"MINIO_ACCESS_KEY=old", "MINIO_SECRET_KEY=secret456", "MINIO_ROOT_USER=me", "MINIO_ROOT_PASSWORD=secret123"},
+			key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: ",
+		},
+		"MinIO with a former name of one variable": {
+			like: "minio", environment: []string{"MINIO_ACCESS_KEY=old", "MINIO_SECRET_KEY=secret123", "MINIO_ROOT_USER=me"},
+			key: "me", secret: "secret123", health: "/minio/health/ready", ready: "API: ",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
