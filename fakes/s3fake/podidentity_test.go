@@ -139,6 +139,41 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	}
 }
 
+// TestTransitiveTagsOfPods assumes a second role from a pod. Its session inherits the tags of the pod's session ("Grant Pods
+// access to AWS resources based on tags" in the Amazon EKS User Guide).
+func TestTransitiveTagsOfPods(t *testing.T) {
+	t.Parallel()
+	const pods = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	const tagged = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:ListBucket","Resource":"*","Condition":{"StringEquals":{` +
+		`"aws:PrincipalTag/eks-cluster-name":"dev","aws:PrincipalTag/kubernetes-namespace":"ns","aws:PrincipalTag/kubernetes-service-account":"sa"}}}]}`
+	i := newIssuer(t)
+	f := start(t, s3fake.Options{Issuers: i.Client(), Clusters: map[string]string{"dev": i.URL}})
+	f.bucket(t, "docs")
+	w := &world{Server: f.Server, known: map[string]string{}}
+	for _, op := range []operation{
+		query("CreateRole", "RoleName=pod", "AssumeRolePolicyDocument="+pods), query("PutRolePolicy", "RoleName=pod", "PolicyName=p", "PolicyDocument="+allow("sts:*", "*")),
+		query("CreateRole", "RoleName=second", "AssumeRolePolicyDocument="+tagsToo), query("PutRolePolicy", "RoleName=second", "PolicyName=p", "PolicyDocument="+tagged),
+	} {
+		if got := w.send(t, f.Root(), op); got.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", op.body, got.Code, got.Body)
+		}
+	}
+	_, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
+		ClusterName: aws.String("dev"), Namespace: aws.String("ns"), ServiceAccount: aws.String("sa"), RoleArn: aws.String("arn:aws:iam::000000000000:role/pod"),
+	})
+	wantNoError(t, err)
+	token := i.token(t, "system:serviceaccount:ns:sa", "pods.eks.amazonaws.com", i.key, time.Now().Add(time.Hour))
+	pod, code := f.assumeForPod(t, f.user(t, "node", allow("eks-auth:AssumeRoleForPodIdentity", "*")), token)
+	if code != "" {
+		t.Fatal(code)
+	}
+	first := aws.Credentials{AccessKeyID: pod.Credentials.AccessKeyID, SecretAccessKey: pod.Credentials.SecretAccessKey, SessionToken: pod.Credentials.SessionToken}
+	second := w.assume(t, first, "RoleArn=arn:aws:iam::000000000000:role/second", "RoleSessionName=second")
+	if got := w.as(t, second, operation{method: http.MethodGet, path: "/docs?list-type=2"}); got.Code != http.StatusOK {
+		t.Errorf("the second session cannot list: %d %s", got.Code, got.Body)
+	}
+}
+
 // TestConditionsOnWhatIsGiven restricts what a user may give to others: a user's existing boundary, and the service
 // and cluster that a role is passed to ("Delegating responsibility to others using permissions boundaries" and
 // "Granting a user permissions to pass a role to an AWS service" in the IAM User Guide).

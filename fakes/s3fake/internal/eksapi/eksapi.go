@@ -387,7 +387,11 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 	if !ok || !trusts(role, one.RoleARN, r.Context, tags) {
 		return nil, awserr.Newf(http.StatusForbidden, "AccessDeniedException", "Role %s cannot be assumed by EKS Pod Identity.", one.RoleARN)
 	}
-	s, err := a.Account.CreateSession(iam.NewSession{Role: role, Name: "eks-" + cluster + "-" + one.ID, Duration: 6 * time.Hour, Tags: tags})
+	session := iam.NewSession{Role: role, Name: "eks-" + cluster + "-" + one.ID, Duration: 6 * time.Hour, Tags: tags}
+	for _, tag := range tags { // "All of the session tags that are added by EKS Pod Identity are transitive" (Amazon EKS User Guide)
+		session.Transitive = append(session.Transitive, tag.Key)
+	}
+	s, err := a.Account.CreateSession(session)
 	if err != nil {
 		return nil, err
 	}
