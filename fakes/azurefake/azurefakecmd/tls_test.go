@@ -41,6 +41,20 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
+// TestCertificateOfACA prints the CA's file that clients of the user's certificate must trust, and does not write to it.
+func TestCertificateOfACA(t *testing.T) {
+	t.Parallel()
+	cert, key, _ := certificate(t)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	c := startChild(t, "--tls-cert", cert, "--tls-key", key, "--ca-file", ca)
+	if got := c.Env["SSL_CERT_FILE"]; got != ca {
+		t.Errorf("the file with the CA's certificate is %s", got)
+	}
+	if _, err := os.Stat(ca); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file of the CA was written: %v", err)
+	}
+}
+
 // certificate creates a certificate and its key in two files, and a client that trusts the certificate.
 func certificate(t *testing.T) (cert, key string, trusting *http.Client) {
 	t.Helper()

@@ -65,7 +65,8 @@ type Flags struct {
 	Admin bool
 	// Past keeps earlier states for fault rules with the effect stale.
 	Past bool
-	// TLS serves HTTPS with a certificate of a new CA. The CA's certificate is written to CAFile.
+	// TLS serves HTTPS with a certificate of a new CA. The CA's certificate is written to CAFile, unless Cert is set. Then
+	// CAFile is the file that clients must trust.
 	TLS    bool
 	CAFile string
 	// Hosts are additional host names and IP addresses in the certificate.
@@ -98,7 +99,7 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/ to the administrator")
 	flags.BoolVar(&f.Past, "past", false, "keep past states for fault rules with the effect stale")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a generated CA")
-	flags.StringVar(&f.CAFile, "ca-file", "", "output file for the CA's certificate of --tls (default ca.pem in --data, or a temporary file)")
+	flags.StringVar(&f.CAFile, "ca-file", "", "output file for the CA's certificate of --tls, or the existing CA file of --tls-cert (default ca.pem in --data, a temporary file, or --tls-cert)")
 	flags.DurationVar(&f.ahead, "clock", 0, "offset of the fake's clock from the machine's clock")
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "additional host names or IP addresses for the certificate of --tls")
 	flags.StringVar(&f.Cert, "tls-cert", "", "PEM file with the certificate for HTTPS, instead of the generated one of --tls")

@@ -108,7 +108,7 @@ func (f *Flags) Resolve() error {
 	}
 	if f.Cert != "" {
 		f.TLS = true
-		f.CAFile = f.Cert // clients trust a self-signed certificate like a CA
+		f.CAFile = cmp.Or(f.CAFile, f.Cert) // clients trust a self-signed certificate like a CA
 	}
 	if (f.Cert == "") != (f.Key == "") {
 		return errors.New("--tls-cert and --tls-key must be set together")
