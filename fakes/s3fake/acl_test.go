@@ -39,6 +39,9 @@ func TestAccessControlLists(t *testing.T) {
 	list := operation{method: "GET", path: "/open?list-type=2"}
 	put := func(key string) operation { return operation{method: "PUT", path: "/open/" + key, body: "new"} }
 	remove := func(key string) operation { return operation{method: "DELETE", path: "/open/" + key} }
+	removeIf := func(key string) operation {
+		return operation{method: "POST", path: "/open?delete", body: `<Delete><Object><Key>` + key + `</Key><ETag>"wrong"</ETag></Object></Delete>`}
+	}
 	upload := func(who string) operation { return operation{method: "POST", path: "/open/new?uploads", service: who} }
 	part := operation{method: "PUT", path: "/open/new?partNumber=1&uploadId={upload}", body: "x"}
 	ownPart := part
@@ -115,6 +118,8 @@ func TestAccessControlLists(t *testing.T) {
 		"a deny in the bucket's policy, for such an object":       {append(slices.Clone(foreign), operation{method: "PUT", path: "/open/new?acl", headers: everyone, service: "guest"}, policyFor("Deny", "s3:GetObject")), "stranger", theirs, 403, "AccessDenied"},
 		"the bucket's policy, for a copy of such an object":       {append(slices.Clone(foreign), policyFor("Allow", "s3:*Object")), "stranger", operation{method: "PUT", path: "/open/copy", headers: "X-Amz-Copy-Source: open/new"}, 403, "AccessDenied"},
 		"the bucket's policy, for the deletion of such an object": {append(slices.Clone(foreign), policyFor("Allow", "s3:DeleteObject")), "stranger", remove("new"), 204, ""},
+		"the bucket's policy, for the ETag of such an object":     {append(slices.Clone(foreign), policyFor("Allow", "s3:*Object")), "stranger", removeIf("new"), 200, "<Code>AccessDenied</Code>"},
+		"the bucket's policy, for the ETag of the owner's object": {append(slices.Clone(foreign), policyFor("Allow", "s3:*Object")), "stranger", removeIf("k"), 200, "<Code>PreconditionFailed</Code>"},
 		"such an object, once the owner is enforced":              {append(slices.Clone(foreign), policyFor("Allow", "s3:GetObject"), accessList("/open", "X-Amz-Acl: private"), operation{method: "PUT", path: "/open?ownershipControls", body: owned("BucketOwnerEnforced")}), "stranger", theirs, 200, "x"},
 		"ACLs have no effect once the owner is enforced":          {[]operation{accessList("/open/k", everyone), {method: "PUT", path: "/open?ownershipControls", body: owned("BucketOwnerEnforced")}}, "anonymous", get, 403, "AccessDenied"},
 		"a bucket with a public ACL cannot enforce the owner":     {[]operation{accessList("/open", everyone)}, "root", operation{method: "PUT", path: "/open?ownershipControls", body: owned("BucketOwnerEnforced")}, 400, "InvalidBucketAclWithObjectOwnership"},

@@ -252,13 +252,7 @@ func (q *request) granted(p permission) iampolicy.Grant {
 		}
 		return q.grantedBy(q.state.ACL, "WRITE")
 	}
-	var v *store.Version
-	var err error
-	if key == q.key {
-		v, err = q.version()
-	} else { // of DeleteObjects
-		v, err = q.Store.Get(q.bucket, key, "")
-	}
+	v, err := q.version()
 	if err != nil {
 		return iampolicy.NoGrant
 	}

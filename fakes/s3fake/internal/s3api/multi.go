@@ -4,6 +4,7 @@ package s3api
 
 import (
 	"encoding/xml"
+	"net/url"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
@@ -68,8 +69,9 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 		q.conditions().Set("s3:VersionId", version)
 	}
 	q.conditions().Set("s3:if-match")
-	one := *q
-	one.key = key
+	one := *q // a request for this object, so that the rules for objects of other accounts apply
+	one.key, one.query, one.seen = key, url.Values{"versionId": {version}}, nil
+	defer one.unpin()
 	needs := []permission{{action, one.objectARN()}}
 	if etag != "" {
 		q.conditions().Set("s3:if-match", etag)
@@ -77,7 +79,7 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 	if etag != "" && etag != "*" {
 		needs = append(needs, permission{"s3:GetObject", one.objectARN()})
 	}
-	if err := q.authorize(needs...); err != nil {
+	if err := one.authorize(needs...); err != nil {
 		return one.wireError(err)
 	}
 	removed, err := q.remove(key, version, etag)
