@@ -74,7 +74,7 @@ func Translate(r Request) (out Result, ok bool, err error) {
 		case len(args) == 0 && r.Container && (r.has("LOCALSTACK_HOST") || r.has("HOSTNAME_EXTERNAL")):
 			name, args = "localstack", []string{"start"}
 		case len(args) == 0 && r.Container && r.has("AZURITE_ACCOUNTS"):
-			name, args = "azurite", []string{"--blobHost=0.0.0.0", "--queueHost=0.0.0.0", "--tableHost=0.0.0.0"} // as Azurite's image
+			name, args = "azurite", []string{"--location=/data", "--blobHost=0.0.0.0", "--queueHost=0.0.0.0", "--tableHost=0.0.0.0"} // as Azurite's image
 		default:
 			return Result{}, false, nil
 		}

@@ -56,7 +56,7 @@ func TestTranslate(t *testing.T) {
 		},
 		"the Azurite module of testcontainers for Python": {
 			line: "/cooper", variables: map[string]string{"AZURITE_ACCOUNTS": "a:a2V5"}, container: true,
-			want: "fakes azure --like=azurite --listen=0.0.0.0:10000 --queue-listen=0.0.0.0:10001 --table-listen=0.0.0.0:10002",
+			want: "fakes azure --like=azurite --listen=0.0.0.0:10000 --data=/data --queue-listen=0.0.0.0:10001 --table-listen=0.0.0.0:10002",
 		},
 		"the MinIO module of testcontainers-go": {
 			line: "/cooper server /data", container: true,
