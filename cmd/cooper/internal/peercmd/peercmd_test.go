@@ -83,6 +83,10 @@ func TestTranslate(t *testing.T) {
 			line: "minio server --certs-dir testdata /data",
 			want: "fakes s3 --like=minio --listen=127.0.0.1:9000 --data=/data",
 		},
+		"MinIO with a certificate without its key": {
+			line: "minio server --certs-dir testdata/keyless /data",
+			want: "fakes s3 --like=minio --listen=127.0.0.1:9000 --data=/data",
+		},
 		"the Google module of testcontainers for Node": {
 			line: "fake-gcs-server -host 0.0.0.0 -scheme http -external-url http://gcs:4443",
 			want: "fakes gcs --like=fake-gcs-server --listen=0.0.0.0:4443 --url=http://gcs:4443",

@@ -84,7 +84,7 @@ func translateMinIO(r Request, args []string) (Result, error) {
 		return Result{}, errors.New("cooper supports only one local directory: `minio server DIRECTORY`")
 	}
 	cert, key := filepath.Join(p.values["certs-dir"], "public.crt"), filepath.Join(p.values["certs-dir"], "private.key")
-	if p.values["certs-dir"] == "" || !exists(cert) { // MinIO serves HTTP then, too
+	if p.values["certs-dir"] == "" || !exists(cert) || !exists(key) { // MinIO serves HTTP then, too
 		cert, key = "", ""
 	}
 	return p.result("s3", "minio", "listen", address(p.or("address", r.host()+":9000")), "data", directories[0], "tls-cert", cert, "tls-key", key), nil
