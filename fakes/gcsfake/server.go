@@ -160,7 +160,7 @@ func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigne
 
 // Start listens and serves until Close.
 func (s *Server) Start() error {
-	return s.endpoint.Start(endpoint.Options{Name: "gcsfake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
+	return s.endpoint.Start(endpoint.Options{Name: "gcsfake", Address: s.options.Address, Handler: s, TLS: s.options.TLS, GRPC: true})
 }
 
 // URL returns the address of the server without a trailing slash, or "" before Start.

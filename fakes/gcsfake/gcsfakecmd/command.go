@@ -82,7 +82,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 		IsAdmin: func(r *http.Request) bool {
 			return server.IsAdmin(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		},
-		Scheme: "Bearer", Wants: "an access token of the administrator",
+		Scheme: "Bearer", Wants: "an access token of the administrator", GRPC: true,
 	}
 	return o.Serve(ctx, stdout, server, guard, func(url string) error {
 		if err := o.writeKey(server, cmp.Or(o.url, url)); err != nil {

@@ -40,15 +40,19 @@ type Options struct {
 	Malformed []byte
 	// Patience is the time for which a client may delay a request. Default: one minute.
 	Patience time.Duration
+	// GRPC disables Patience for gRPC streams, which may be idle.
+	GRPC bool
 }
 
 // NewServer returns a server for Serve. The server disconnects clients that delay a request for longer than
 // Options.Patience.
 func NewServer(o Options) *http.Server {
 	patience := cmp.Or(o.Patience, time.Minute)
-	srv := &http.Server{Handler: impatient(o.Handler, patience), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
-	srv.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience, WriteByteTimeout: patience} // streams of gRPC have no deadlines
-	if o.TLS == nil {                                                                                           // clients of gRPC use HTTP/2 without TLS
+	srv := &http.Server{Handler: impatient(o.Handler, patience, o.GRPC), TLSConfig: o.TLS, ReadHeaderTimeout: patience}
+	// Streams of gRPC have no deadlines.
+	srv.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience, WriteByteTimeout: patience}
+	// Clients of gRPC use HTTP/2 without TLS.
+	if o.TLS == nil {
 		srv.Protocols = new(http.Protocols)
 		srv.Protocols.SetHTTP1(true)
 		srv.Protocols.SetUnencryptedHTTP2(true)

@@ -14,11 +14,11 @@ import (
 const step = 1 << 10
 
 // impatient closes the connection of a client that does not send the next part of a body, or read that of a response,
-// within patience. Otherwise it would hold the connection and the request's resources forever. A gRPC stream may be idle
-// for any time. It ends when the connection does not answer a ping, and keeps its buffers until then.
-func impatient(handler http.Handler, patience time.Duration) http.Handler {
+// within patience. Otherwise it would hold the connection and the request's resources forever. If grpc is set, a gRPC
+// stream may be idle for any time. It ends when the connection does not answer a ping, and keeps its buffers until then.
+func impatient(handler http.Handler, patience time.Duration, grpc bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") { // a deadline would reset the stream, even while the server does not wait for the client
+		if grpc && r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") { // a deadline would reset the stream, even while the server does not wait for the client
 			handler.ServeHTTP(w, r)
 			return
 		}

@@ -31,7 +31,7 @@ func TestLongDocuments(t *testing.T) {
 	t.Parallel()
 	document := bytes.Repeat([]byte("x"), 1<<20)
 	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(document) }), time.Minute).
+	impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(document) }), time.Minute, false).
 		ServeHTTP(d, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
 	if !bytes.Equal(d.Body.Bytes(), document) {
 		t.Errorf("%d bytes came, want %d", d.Body.Len(), len(document))
@@ -42,15 +42,17 @@ func TestLongDocuments(t *testing.T) {
 }
 
 // TestStreamsOfGRPC serves a call of gRPC, whose stream may last longer than the patience. A deadline of HTTP/2 would
-// reset it, even while nothing waits for the client.
+// reset it, even while nothing waits for the client. Without gRPC, clients cannot avoid the deadlines with a Content-Type.
 func TestStreamsOfGRPC(t *testing.T) {
 	t.Parallel()
-	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
-	r.ProtoMajor = 2
-	r.Header.Set("Content-Type", "application/grpc+proto")
-	impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }), time.Minute).ServeHTTP(d, r)
-	if d.set != 0 || d.Body.String() != "x" {
-		t.Errorf("%d deadlines, %q", d.set, d.Body)
+	for _, grpc := range []bool{true, false} {
+		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody)
+		r.ProtoMajor = 2
+		r.Header.Set("Content-Type", "application/grpc+proto")
+		impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }), time.Minute, grpc).ServeHTTP(d, r)
+		if patient := d.set == 0; patient != grpc || d.Body.String() != "x" {
+			t.Errorf("gRPC %t: %d deadlines, %q", grpc, d.set, d.Body)
+		}
 	}
 }

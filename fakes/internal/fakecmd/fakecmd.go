@@ -48,6 +48,8 @@ type Guard struct {
 	// Malformed is the XML body of the response to a request that net/http cannot parse; nil means the body of
 	// net/http.
 	Malformed []byte
+	// GRPC means that the fake serves gRPC.
+	GRPC bool
 }
 
 // Flags are the flags of every fake's command.
@@ -144,7 +146,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := endpoint.NewServer(endpoint.Options{Handler: f.withAdmin(fake, guard), TLS: f.config, Malformed: guard.Malformed})
+	srv := endpoint.NewServer(endpoint.Options{Handler: f.withAdmin(fake, guard), TLS: f.config, Malformed: guard.Malformed, GRPC: guard.GRPC})
 	done := make(chan error, 1)
 	go func() { done <- endpoint.Serve(srv, listener, guard.Malformed) }()
 	served := "health"
