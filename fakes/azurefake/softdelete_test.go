@@ -3,9 +3,13 @@
 package azurefake_test
 
 import (
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
@@ -145,5 +149,32 @@ func TestSoftDeletedWithoutVersions(t *testing.T) {
 	}
 	if got := c.send(t, get("b", nil)); got.body != "1" {
 		t.Errorf("got %d %q", got.status, got.body)
+	}
+}
+
+// TestListInPagesOfOne lists a deleted blob for which a block is staged: an entry with two items.
+func TestListInPagesOfOne(t *testing.T) {
+	t.Parallel()
+	c := shared(t, azurefake.Options{}).converse(t)
+	for _, call := range []request{keepDeleted(sevenDays), put("b", "1"), {method: "DELETE", blob: "b"}, stage("b", base1, "2"), put("c", "3")} {
+		c.send(t, call)
+	}
+	var got []string
+	for marker, pages := "", 0; pages == 0 || marker != ""; pages++ {
+		if pages == 4 {
+			t.Fatalf("the list does not end: %v", got)
+		}
+		page := c.send(t, list("&include=deleted,uncommittedblobs&maxresults=1&marker="+marker)).body
+		for item := range strings.SplitSeq(page, "<Blob>") {
+			name, _, found := strings.Cut(strings.TrimPrefix(item, "<Name>"), "</Name>")
+			if found {
+				got = append(got, name+" "+strconv.FormatBool(strings.Contains(item, "<Deleted>")))
+			}
+		}
+		_, rest, _ := strings.Cut(page, "<NextMarker>")
+		marker, _, _ = strings.Cut(rest, "</NextMarker>")
+	}
+	if diff := cmp.Diff([]string{"b true", "b false", "c false"}, got); diff != "" {
+		t.Errorf("the names and whether they are deleted (-want +got):\n%s", diff)
 	}
 }

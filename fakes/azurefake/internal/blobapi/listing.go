@@ -343,7 +343,8 @@ type item struct {
 const (
 	stateSnapshot = "1"
 	stateVersion  = "2"
-	stateCurrent  = "3"
+	stateDeleted  = "3"
+	stateCurrent  = "4"
 )
 
 // itemsOf are the states of an entry that the listing asks for, oldest first.

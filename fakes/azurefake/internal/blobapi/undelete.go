@@ -68,7 +68,7 @@ func (c *Call) deletedItems(e *store.Entry, l listing, add func(string, func() b
 		return
 	}
 	for _, b := range e.Deleted {
-		state, listed := stateCurrent, true
+		state, listed := stateDeleted, true
 		switch {
 		case b.Snapshot != "":
 			state, listed = stateSnapshot+b.Snapshot, l.include["snapshots"]
