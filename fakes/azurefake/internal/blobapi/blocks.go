@@ -169,11 +169,8 @@ func (c *Call) putBlockList(w http.ResponseWriter) error {
 		next.Headers["Content-Type"] = t
 	}
 	err = c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		if err := c.mayWrite(&e.Entry); err != nil {
+		if err := c.mayReplace(&e.Entry, store.BlockBlob); err != nil {
 			return err
-		}
-		if e.Current != nil && e.Current.Type != store.BlockBlob {
-			return azerr.InvalidBlobType
 		}
 		if err := commit(&e.Entry, next, list); err != nil {
 			return err

@@ -108,14 +108,11 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		return err
 	}
 	err = c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		if err := c.mayWrite(&e.Entry); err != nil {
+		if err := c.mayReplace(&e.Entry, next.Type); err != nil {
 			return err
 		}
 		if e.Lease.Locked(c.api.Now()) && e.Lease.Duration != store.Infinite && !c.fromURL() {
 			return azerr.New(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
-		}
-		if e.Current != nil && e.Current.Type != next.Type && !c.fromURL() {
-			return azerr.InvalidBlobType
 		}
 		e.ClearBlocks()
 		c.replace(e, next)

@@ -163,6 +163,16 @@ func (c *Call) mayWrite(e *store.Entry) error {
 	return online(e.Current)
 }
 
+// mayReplace is mayWrite for a new state of a type. "Once the blob has been created, its type cannot be changed"
+// ("Understanding block blobs, append blobs, and page blobs").
+func (c *Call) mayReplace(e *store.Entry, kind store.Type) error {
+	err := c.mayWrite(e)
+	if err == nil && e.Current != nil && e.Current.Type != kind {
+		err = azerr.InvalidBlobType
+	}
+	return err
+}
+
 // mayOverwrite authorizes the caller for a blob that may exist.
 func (c *Call) mayOverwrite(e *store.Entry) error {
 	exists := e.Current != nil
@@ -286,7 +296,7 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayWrite(e) }); err != nil {
+	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayReplace(e, kind) }); err != nil {
 		return err
 	}
 	body, err := c.receive(maxPutBlob)
@@ -302,7 +312,7 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 		body.id = ""
 	}
 	err = c.write(body, func(e *store.Change) error {
-		if err := c.mayWrite(&e.Entry); err != nil {
+		if err := c.mayReplace(&e.Entry, kind); err != nil {
 			return err
 		}
 		e.ClearBlocks()
