@@ -5,6 +5,7 @@ package azurefake_test
 import (
 	"io"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
@@ -12,6 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/pageblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
@@ -129,6 +132,31 @@ func TestACopyHasTheScopeOfItsContainer(t *testing.T) {
 	got, err := target.NewBlobClient("x").GetProperties(t.Context(), nil)
 	if err != nil || got.EncryptionScope == nil || *got.EncryptionScope != "theirs" {
 		t.Errorf("the copy has scope %v, %v", got.EncryptionScope, err)
+	}
+}
+
+// TestSignaturesForAnEncryptionScope writes to blobs of several scopes with signatures that set one.
+func TestSignaturesForAnEncryptionScope(t *testing.T) {
+	t.Parallel()
+	server := start(t, azurefake.Options{})
+	owner := made(t, server, "data")
+	c := signed(t, server, "data", sas.BlobSignatureValues{Permissions: "racw", EncryptionScope: "ours", ExpiryTime: time.Now().Add(time.Hour)})
+	const mismatch = "BlobCustomerSpecifiedEncryptionMismatch"
+	for scope, code := range map[string]string{"ours": "", "theirs": mismatch, "": mismatch} {
+		var named *blob.CPKScopeInfo
+		if scope != "" {
+			named = &blob.CPKScopeInfo{EncryptionScope: to.Ptr(scope)}
+		}
+		_, err := owner.NewAppendBlobClient("log"+scope).Create(t.Context(), &appendblob.CreateOptions{CPKScopeInfo: named})
+		wantNoError(t, err)
+		_, err = owner.NewPageBlobClient("disk"+scope).Create(t.Context(), pageblob.PageBytes, &pageblob.CreateOptions{CPKScopeInfo: named})
+		wantNoError(t, err)
+		_, err = c.NewAppendBlobClient("log"+scope).AppendBlock(t.Context(), readSeekCloser("x"), nil)
+		wantCode(t, "append to a blob of scope "+scope, err, code)
+		_, err = c.NewPageBlobClient("disk"+scope).UploadPages(t.Context(), readSeekCloser(page("a")), blob.HTTPRange{Count: pageblob.PageBytes}, nil)
+		wantCode(t, "write pages of a blob of scope "+scope, err, code)
+		_, err = c.NewBlobClient("log"+scope).SetMetadata(t.Context(), nil, nil)
+		wantCode(t, "set the metadata of a blob of scope "+scope, err, code)
 	}
 }
 

@@ -136,6 +136,7 @@ func putPageRows() map[string]behaviour {
 		"a write with the lease":                        {before: leased, call: pages(0, 1, page("a"), headers{"X-Ms-Lease-Id": leaseA}), status: 201},
 		"a write with another encryption scope":         {before: there, call: pages(0, 1, page("a"), headers{"X-Ms-Encryption-Scope": "other"}), status: 409, code: "BlobCustomerSpecifiedEncryptionMismatch"},
 		"a write with the encryption scope of the blob": {before: []request{pageBlob(headers{"X-Ms-Encryption-Scope": "mine"})}, call: pages(0, 1, page("a"), headers{"X-Ms-Encryption-Scope": "mine"}), status: 201, headers: headers{"X-Ms-Encryption-Scope": "mine"}},
+		"a write without the scope of the blob":         {before: []request{pageBlob(headers{"X-Ms-Encryption-Scope": "mine"})}, call: pages(0, 1, page("a")), status: 409, code: "BlobUsesCustomerSpecifiedEncryption"},
 		"a write with a customer's key":                 {before: there, call: pages(0, 1, page("a"), headers{"X-Ms-Encryption-Key": "eA=="}), status: 400, code: "UnsupportedHeader"},
 		"an incremental copy":                           {call: set("p", "incrementalcopy", headers{"X-Ms-Copy-Source": "{url}/a"}, ""), status: 400, code: "NotImplemented", has: []string{"incremental copies of page blobs"}},
 	}

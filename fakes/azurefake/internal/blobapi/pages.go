@@ -166,7 +166,11 @@ func (c *Call) putPage(w http.ResponseWriter) error {
 	}
 	var next store.Blob
 	err = c.write(body, func(e *store.Change) error {
-		if err := c.mayPutPage(&e.Entry, part); err != nil {
+		err := c.mayPutPage(&e.Entry, part)
+		if err == nil {
+			err = c.namesScope(e)
+		}
+		if err != nil {
 			return err
 		}
 		next = *e.Current

@@ -35,6 +35,7 @@ var (
 	errMD5       = azerr.New(http.StatusBadRequest, "Md5Mismatch", "The MD5 value specified in the request did not match the MD5 value calculated by the server.")
 	errCRC       = azerr.New(http.StatusBadRequest, "Crc64Mismatch", "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.")
 	errInvalid   = azerr.New(http.StatusBadRequest, "InvalidMd5", "The MD5 value specified in the request is invalid. MD5 values must be 128 bits and base64-encoded.")
+	errScope     = azerr.New(http.StatusConflict, "BlobCustomerSpecifiedEncryptionMismatch", "The given customer specified encryption does not match the encryption used to encrypt the blob.")
 )
 
 // received is a body that was read.
@@ -485,16 +486,19 @@ func (c *Call) unchanged(e *store.Entry) error {
 // sameScope rejects an encryption scope that differs from the blob's.
 func (c *Call) sameScope(b *store.Blob) error {
 	if asked := c.r.Header.Get("X-Ms-Encryption-Scope"); asked != "" && asked != b.Scope {
-		return azerr.New(http.StatusConflict, "BlobCustomerSpecifiedEncryptionMismatch", "The given customer specified encryption does not match the encryption used to encrypt the blob.")
+		return errScope
 	}
 	return nil
 }
 
-// namesScope rejects a change without the header for the encryption scope if the blob has another scope than its container.
-// The tests of azblob show this.
+// namesScope rejects a signature for another encryption scope than the blob's. Without a signed scope, it rejects a change
+// without the header for the scope if the blob has another scope than its container, as the tests of azblob show.
 func (c *Call) namesScope(e *store.Change) error {
-	own := e.Current.Scope
-	if own == "" || own == e.Container.EncryptionScope || c.r.Header.Get("X-Ms-Encryption-Scope") != "" || c.Caller.Scope() != "" {
+	own, signed := e.Current.Scope, c.Caller.Scope()
+	switch {
+	case signed != "" && signed != own:
+		return errScope
+	case own == "", own == e.Container.EncryptionScope, signed != "", c.r.Header.Get("X-Ms-Encryption-Scope") != "":
 		return nil
 	}
 	return azerr.New(http.StatusConflict, "BlobUsesCustomerSpecifiedEncryption", "The blob is encrypted with customer specified encryption, but it was not provided in the request.")
