@@ -94,6 +94,28 @@ func TestADeletionEndsARehydration(t *testing.T) {
 	wantCode(t, "rehydrate the version", err, "BlobArchived")
 }
 
+// TestASoftDeletionEndsARehydration restores a blob that was deleted during its rehydration: it stays archived.
+func TestASoftDeletionEndsARehydration(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	server := start(t, azurefake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	c := madeForDays(t, server)
+	serviceOf(t, server).converse(t).send(t, keepDeleted(sevenDays))
+	wantCode(t, "upload", upload(t.Context(), c, "x", "text"), "")
+	b := c.NewBlobClient("x")
+	for _, tier := range []blob.AccessTier{blob.AccessTierArchive, blob.AccessTierHot} {
+		_, err := b.SetTier(t.Context(), tier, nil)
+		wantCode(t, "set the tier", err, "")
+	}
+	_, err := b.Delete(t.Context(), nil)
+	wantCode(t, "delete", err, "")
+	_, err = b.Undelete(t.Context(), nil)
+	wantCode(t, "undelete", err, "")
+	ahead.Store(int64(24 * time.Hour))
+	_, err = b.DownloadStream(t.Context(), nil)
+	wantCode(t, "the blob a day later", err, "BlobArchived")
+}
+
 // TestVersionsInAHierarchy lists versions of top-level blobs, and each prefix only once.
 func TestVersionsInAHierarchy(t *testing.T) {
 	t.Parallel()

@@ -181,8 +181,8 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 	c.softDelete(e, e.Snapshots...)
 	e.Snapshots = nil
 	kept := *e.Current
+	kept.Rehydration = nil // "delete of root blob when in rehydrate pending will result in cancellation" (Set Blob Tier)
 	if c.versioned(e.Current) {
-		kept.Rehydration = nil // "delete of root blob when in rehydrate pending will result in cancellation" (Set Blob Tier)
 		e.Versions = append(e.Versions, &kept)
 	} else {
 		kept.Version = "" // with one, it would be restored as a version
