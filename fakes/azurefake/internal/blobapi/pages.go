@@ -174,7 +174,9 @@ func (c *Call) putPage(w http.ResponseWriter) error {
 			return err
 		}
 		next = *e.Current
-		next.Blocks = e.Current.WithPages(part.offset, part.length, body.id)
+		if next.Blocks, err = e.Current.WithPages(part.offset, part.length, body.id); err != nil {
+			return err
+		}
 		next.ETag, next.Modified = store.NewETag(), c.api.Now()
 		e.Current, e.Lease = &next, e.Lease.AfterWrite(c.api.Now())
 		return nil

@@ -4,7 +4,9 @@ package store
 
 import (
 	"io"
+	"net/http"
 
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 )
 
@@ -25,14 +27,23 @@ func (s *Store) readBlock(w io.Writer, b Block, offset, length int64) error {
 	return s.options.Bodies.Read(w, b.Body, b.Skip+offset, length)
 }
 
-// WithPages returns the blocks of a page blob after a write of pages. An empty body clears them.
-func (b *Blob) WithPages(offset, length int64, body blob.ID) []Block {
+// maxRuns is how many blocks the writes of pages can create in a blob. Each write records all blocks in the journal.
+const maxRuns = 50000
+
+var errRuns = azerr.New(http.StatusConflict, "BlockCountExceedsLimit", "This fake supports at most 50,000 written and cleared ranges in a page blob.")
+
+// WithPages returns the blocks of a page blob after a write of pages. An empty body clears them. It returns an error if the
+// write exceeds the number of blocks in a page blob.
+func (b *Blob) WithPages(offset, length int64, body blob.ID) ([]Block, error) {
 	out := b.Pages(0, offset)
 	out = addPages(out, Block{Body: body, Size: length})
 	for _, block := range b.Pages(offset+length, b.Size) {
 		out = addPages(out, block)
 	}
-	return out
+	if len(out) > max(maxRuns, len(b.Blocks)) {
+		return nil, errRuns
+	}
+	return out, nil
 }
 
 // Resized returns the blocks of a page blob with another size.

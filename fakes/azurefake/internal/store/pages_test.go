@@ -4,10 +4,12 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -35,13 +37,13 @@ func FuzzPages(f *testing.F) {
 		for i, next := 0, byte(1); i+3 <= len(steps); i, next = i+3, next+1 {
 			offset, length := min(int64(steps[i+1]%16), b.Size), int64(steps[i+2]%8)
 			length = min(length, b.Size-offset)
-			changed := *b
+			changed, err := *b, error(nil)
 			switch steps[i] % 4 {
 			case 0:
-				changed.Blocks = b.WithPages(offset, length, body(t, s, bytes.Repeat([]byte{next}, int(length))))
+				changed.Blocks, err = b.WithPages(offset, length, body(t, s, bytes.Repeat([]byte{next}, int(length))))
 				copy(model[offset:], bytes.Repeat([]byte{next}, int(length)))
 			case 1:
-				changed.Blocks = b.WithPages(offset, length, "")
+				changed.Blocks, err = b.WithPages(offset, length, "")
 				clear(model[offset : offset+length])
 			case 2:
 				size := int64(steps[i+1] % 16)
@@ -50,6 +52,7 @@ func FuzzPages(f *testing.F) {
 			case 3:
 				earlier, before = *b, slices.Clone(model)
 			}
+			wantNoError(t, err)
 			b = &changed
 		}
 		var got bytes.Buffer
@@ -63,6 +66,34 @@ func FuzzPages(f *testing.F) {
 			wantRanges(t, b.Ranges(from, b.Size, nil), make([]byte, len(model)), append(make([]byte, from), model[from:]...))
 		}
 	})
+}
+
+// TestPageRangesAreLimited writes to a page blob in which every second page is written, up to the limit.
+func TestPageRangesAreLimited(t *testing.T) {
+	t.Parallel()
+	const limit = 50000
+	b := &store.Blob{Type: store.PageBlob}
+	for range limit / 2 {
+		b.Blocks = append(b.Blocks, store.Block{Body: "a", Size: 1}, store.Block{Size: 1})
+	}
+	b.Blocks[limit-1].Size = 2 // after it, a write divides cleared pages
+	b.Size = limit + 1
+	for name, write := range map[string]struct {
+		offset int64
+		body   blob.ID
+		want   int
+	}{
+		"a page is written again":          {0, "b", limit},
+		"a page between others is cleared": {2, "", limit - 2},
+		"a page is written between others": {1, "b", limit},
+		"a write adds a range":             {limit - 1, "b", 0},
+	} {
+		blocks, err := b.WithPages(write.offset, 1, write.body)
+		var refused *azerr.Error
+		if errors.As(err, &refused) != (write.want == 0) || len(blocks) != write.want || refused != nil && refused.Code != "BlockCountExceedsLimit" {
+			t.Errorf("%s: %d blocks, %v; want %d", name, len(blocks), err, write.want)
+		}
+	}
 }
 
 // wantRanges expects that the ranges are the differences between two contents.
