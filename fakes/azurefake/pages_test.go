@@ -158,6 +158,7 @@ func pageRangeRows() map[string]behaviour {
 		"a part after the end":                     {before: there, call: pageList("", in(byteRange(5, 1))), status: 416, code: "InvalidRange"},
 		"a page of the ranges":                     {before: two, call: pageList("&maxresults=1", nil), status: 200, has: []string{rangeText(0, 1) + "<NextMarker>"}, hasNot: []string{rangeText(2, 1)}},
 		"the last page of the ranges":              {before: two, call: pageList("&marker=MTAyNA", nil), status: 200, has: []string{rangeText(2, 1)}, hasNot: []string{rangeText(0, 1)}},
+		"an older version has no pages":            {before: two, call: pageList("&maxresults=1&marker=MTAyNA", headers{"X-Ms-Version": "2020-08-04"}), status: 200, has: []string{rangeText(0, 1) + rangeText(2, 1)}, hasNot: []string{"NextMarker>"}},
 		"a marker of no page":                      {before: two, call: pageList("&marker=eA", nil), status: 400, code: "InvalidQueryParameterValue"},
 		"a page of no ranges":                      {before: two, call: pageList("&maxresults=0", nil), status: 400, code: "OutOfRangeQueryParameterValue"},
 		"the ranges of a block blob":               {before: []request{put("p", "text")}, call: pageList("", nil), status: 409, code: "InvalidBlobType"},

@@ -20,8 +20,9 @@ const (
 	// maxPageBlob is the largest page blob, and maxPutPage the largest range that Put Page can write.
 	maxPageBlob = 8 << 40
 	maxPutPage  = 4 << 20
-	// maxRanges is the number of ranges that a response can have.
-	maxRanges = 10000
+	// maxRanges is the number of ranges that a response can have since the version pagedRanges. Earlier ones have all.
+	maxRanges   = 10000
+	pagedRanges = "2020-10-02"
 )
 
 var (
@@ -258,14 +259,17 @@ type pageRangeXML struct {
 // getPageRanges implements Get Page Ranges.
 func (c *Call) getPageRanges(w http.ResponseWriter) error {
 	var doc pageListXML
-	l, err := c.readListing()
-	if err == nil {
-		l.max, err = c.pageOf(maxRanges)
+	l := listing{max: math.MaxInt}
+	if w.Header().Get("X-Ms-Version") >= pagedRanges {
+		var err error
+		if l, err = c.readListing(); err == nil {
+			l.max, err = c.pageOf(maxRanges)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	err = c.look(func(e *store.Entry, b *store.Blob) error {
+	err := c.look(func(e *store.Entry, b *store.Blob) error {
 		if b.Type != store.PageBlob {
 			return azerr.InvalidBlobType
 		}
