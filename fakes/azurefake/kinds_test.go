@@ -155,6 +155,8 @@ func TestSignaturesForAnEncryptionScope(t *testing.T) {
 		wantCode(t, "append to a blob of scope "+scope, err, code)
 		_, err = c.NewPageBlobClient("disk"+scope).UploadPages(t.Context(), readSeekCloser(page("a")), blob.HTTPRange{Count: pageblob.PageBytes}, nil)
 		wantCode(t, "write pages of a blob of scope "+scope, err, code)
+		_, err = c.NewBlockBlobClient("new"+scope).Upload(t.Context(), readSeekCloser("x"), &blockblob.UploadOptions{CPKScopeInfo: named})
+		wantCode(t, "upload with a header for scope "+scope, err, map[bool]string{true: "InvalidHeaderValue"}[scope == "theirs"])
 		_, err = c.NewBlobClient("log"+scope).SetMetadata(t.Context(), nil, nil)
 		wantCode(t, "set the metadata of a blob of scope "+scope, err, code)
 	}

@@ -336,7 +336,7 @@ func (c *Call) scope(b *store.Blob) error {
 	}
 	if signed := c.Caller.Scope(); signed != "" {
 		if b.Scope != "" && b.Scope != signed {
-			return azerr.AuthorizationFailure
+			return azerr.InvalidHeaderValue // "Shared access signature error codes"
 		}
 		b.Scope = signed
 	}
