@@ -4,6 +4,9 @@ package azurefake_test
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,6 +135,36 @@ func TestACopyHasTheScopeOfItsContainer(t *testing.T) {
 	got, err := target.NewBlobClient("x").GetProperties(t.Context(), nil)
 	if err != nil || got.EncryptionScope == nil || *got.EncryptionScope != "theirs" {
 		t.Errorf("the copy has scope %v, %v", got.EncryptionScope, err)
+	}
+}
+
+// TestAFailedCopyLeavesNoBodies copies a blob whose second block cannot be read completely.
+func TestAFailedCopyLeavesNoBodies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := made(t, start(t, azurefake.Options{Dir: dir}), "data")
+	b := c.NewBlockBlobClient("x")
+	ids := []string{"MQ==", "Mg=="}
+	var files []string
+	for _, id := range ids {
+		_, err := b.StageBlock(t.Context(), id, readSeekCloser(id), nil)
+		wantNoError(t, err)
+		found, err := filepath.Glob(filepath.Join(dir, "bodies", "*", "*"))
+		wantNoError(t, err)
+		files = append(files, slices.DeleteFunc(found, func(file string) bool { return slices.Contains(files, file) })...)
+	}
+	_, err := b.CommitBlockList(t.Context(), ids, nil)
+	wantNoError(t, err)
+	wantNoError(t, os.Truncate(files[1], 1))
+	_, err = c.NewBlobClient("y").StartCopyFromURL(t.Context(), b.URL(), nil)
+	wantCode(t, "copy", err, "InternalError")
+	left, err := filepath.Glob(filepath.Join(dir, "bodies", "*", "*"))
+	wantNoError(t, err)
+	incoming, err := filepath.Glob(filepath.Join(dir, "incoming", "*"))
+	wantNoError(t, err)
+	slices.Sort(files)
+	if diff := cmp.Diff(files, append(left, incoming...)); diff != "" {
+		t.Errorf("the bodies after the copy (-want +got):\n%s", diff)
 	}
 }
 

@@ -119,9 +119,7 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		return nil
 	})
 	if err != nil {
-		for _, b := range next.Blocks {
-			c.api.Store.Discard(b.Body)
-		}
+		c.discard(next.Blocks)
 		return err
 	}
 	if c.fromURL() {
@@ -404,14 +402,24 @@ func (c *Call) copyBlocks(src *store.Blob) ([]store.Block, error) {
 		var id blob.ID
 		if err == nil {
 			id, err = body.Commit()
+		} else {
+			err = errors.Join(err, body.Abort())
 		}
 		if err != nil {
+			c.discard(out)
 			return nil, fmt.Errorf("copy a blob: %w", err)
 		}
 		offset += b.Size
 		out = append(out, store.Block{ID: b.ID, Body: id, Size: b.Size})
 	}
 	return out, nil
+}
+
+// discard removes the bodies of a copy that failed.
+func (c *Call) discard(made []store.Block) {
+	for _, b := range made {
+		c.api.Store.Discard(b.Body)
+	}
 }
 
 func (c *Call) setCopy(w http.ResponseWriter, done *store.Copy) {
