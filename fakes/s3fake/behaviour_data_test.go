@@ -212,6 +212,10 @@ func unconfiguredOperations() map[string]operation {
 		"GetBucketWebsite":                   {method: "GET", path: "/docs?website", actions: "s3:GetBucketWebsite", status: 404, code: "NoSuchWebsiteConfiguration"},
 		"DeleteBucketReplication":            {method: "DELETE", path: "/docs?replication", actions: "s3:PutReplicationConfiguration", status: 204},
 		"DeleteBucketWebsite":                {method: "DELETE", path: "/docs?website", actions: "s3:DeleteBucketWebsite", status: 204},
+
+		// Amazon S3 returned these undocumented codes in us-east-1 in September 2026.
+		"GetBucketMetadataConfiguration":      {method: "GET", path: "/docs?metadataConfiguration", actions: "s3:GetBucketMetadataTableConfiguration", status: 404, code: "MetadataConfigurationNotFound"},
+		"GetBucketMetadataTableConfiguration": {method: "GET", path: "/docs?metadataTable", actions: "s3:GetBucketMetadataTableConfiguration", status: 405, code: "V1APIsNotAllowed"},
 	}
 	for sub, kind := range map[string]string{"analytics": "Analytics", "inventory": "Inventory", "metrics": "Metrics", "intelligent-tiering": "IntelligentTiering"} {
 		action := "s3:Get" + kind + "Configuration"

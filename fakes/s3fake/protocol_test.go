@@ -61,6 +61,9 @@ func TestResponses(t *testing.T) {
 		// As recorded in test_s3/test_s3_invalid_content_md5; the documentation shows base64.
 		"a wrong digest, in hexadecimal":   {nil, put("/docs/new", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", "x"), 400, "", "<ExpectedDigest>d41d8cd98f00b204e9800998ecf8427e</ExpectedDigest><CalculatedDigest>ndTkYSaMgDT1yFZOFVxnpg==</CalculatedDigest>"},
 		"the versions of a key":            {nil, get("/docs/k?versions", ""), 400, "", "<Code>InvalidRequest</Code><Message>There is no such thing as the ?versions sub-resource for a key</Message>"},
+		"a metadata table, read":           {nil, get("/docs?metadataJournalTable", ""), 405, "Allow: PUT", "<Method>GET</Method><ResourceType>BUCKET_METADATA_JOURNAL_TABLE_CONFIGURATION</ResourceType>"},
+		"a metadata table, written":        {nil, put("/docs?metadataJournalTable", "", "<JournalTableConfiguration/>"), 501, "", "PutBucketMetadataJournalTable is not supported by this fake"},
+		"tiers, none of which exist":       {nil, get("/docs?intelligent-tiering", ""), 200, "", "<ListIntelligentTieringConfigurationsResult "},
 		"the uploads of a key":             {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
 		"a key that is not UTF-8":          {nil, put("/docs/%ff", "", "x"), 400, "", "<Code>InvalidURI</Code>"},
 		"a source that is not UTF-8":       {nil, put("/docs/new", "X-Amz-Copy-Source: docs/%ff", ""), 400, "", "<Code>InvalidArgument</Code>"},

@@ -52,6 +52,7 @@ var inputs = map[string]accept.Inputs{
 	"GetPublicAccessBlock": ofOwner, "HeadBucket": ofOwner,
 
 	"GetBucketAccelerateConfiguration": ofOwner, "GetBucketLogging": ofOwner, "GetBucketNotificationConfiguration": ofOwner,
+	"GetBucketMetadataConfiguration": ofOwner, "GetBucketMetadataTableConfiguration": ofOwner,
 	"GetBucketReplication": ofOwner, "GetBucketRequestPayment": ofOwner, "GetBucketWebsite": ofOwner,
 	"DeleteBucketReplication": ofOwner, "DeleteBucketWebsite": ofOwner,
 	"GetBucketAnalyticsConfiguration": ofConfiguration, "GetBucketIntelligentTieringConfiguration": ofConfiguration,

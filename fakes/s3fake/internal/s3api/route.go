@@ -63,11 +63,12 @@ func (q *request) route() *operation {
 	if op := q.operations[q.r.Method+" "+scope+" "+sub]; op != nil {
 		return op
 	}
-	if q.unserved(scope, sub) {
-		return unservedOperation(q.r.Method, scope, sub)
-	}
 	refusal := errMethodNotAllowed
 	switch {
+	case scope == "bucket" && metadataTables[sub] != "" && q.r.Method == http.MethodGet:
+		refusal = refusal.With("Method", q.r.Method).With("ResourceType", metadataTables[sub]).WithHeader("Allow", http.MethodPut)
+	case q.unserved(scope, sub):
+		return unservedOperation(q.r.Method, scope, sub)
 	case scope == "object" && sub == "versions":
 		refusal = invalidRequest("There is no such thing as the ?versions sub-resource for a key")
 	case scope == "object" && sub == "uploads":
