@@ -67,6 +67,25 @@ func TestRequesterPays(t *testing.T) {
 	expect("by a manager of billing", requester, "", map[string]int{"an unknown bucket": 404, "without credentials": 400}, http.StatusOK)
 }
 
+// TestRequesterPaysByXML compares the errors of the XML API with those in the traffic of 2019.
+func TestRequesterPaysByXML(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	const member = "requester@cooper-fake.iam.gserviceaccount.com"
+	requester := w.account(t, "requester")
+	wantNoError(t, w.Grant("", "serviceAccount:"+member, "roles/storage.admin"))
+	w.must(t, operation{method: "PATCH", path: "/storage/v1/b/fine", body: `{"billing":{"requesterPays":true}}`})
+	for headers, want := range map[string]string{
+		"":                                 "<Code>UserProjectMissing</Code><Message>Bucket is a requester pays bucket but no user project provided.</Message><Details>Bucket is Requester Pays bucket but no billing project id provided for non-owner.</Details>",
+		"X-Goog-User-Project: cooper-fake": "<Code>UserProjectAccessDenied</Code><Message>Requester does not have serviceusage.services.use permissions on user project.</Message><Details>" + member + " does not have serviceusage.services.use access to project ",
+	} {
+		if got := w.send(t, requester, operation{method: "GET", path: "/fine/o", headers: headers}); !strings.Contains(got.Body.String(), want) {
+			t.Errorf("%q: %d %s", headers, got.Code, got.Body)
+		}
+	}
+}
+
 // TestRequesterPaysOfUploads completes an upload that started with a project.
 func TestRequesterPaysOfUploads(t *testing.T) {
 	t.Parallel()

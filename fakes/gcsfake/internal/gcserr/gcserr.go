@@ -110,9 +110,11 @@ var (
 	KeyIncorrect   = New(http.StatusBadRequest, "customerEncryptionKeyIsIncorrect", "CustomerEncryptionKeyIsIncorrect", "The provided encryption key is incorrect.")
 	KeyMissing     = New(http.StatusBadRequest, "resourceIsEncryptedWithCustomerEncryptionKey", "ResourceIsEncryptedWithCustomerEncryptionKey", "The resource is encrypted with a customer encryption key.").Say("The target object is encrypted by a customer-supplied encryption key.")
 	KeyNotNeeded   = New(http.StatusBadRequest, "resourceNotEncryptedWithCustomerEncryptionKey", "ResourceNotEncryptedWithCustomerEncryptionKey", "The target object is not encrypted by a customer-supplied encryption key.")
+	NoUserProject  = &Error{Status: http.StatusBadRequest, Reason: "required", Code: "UserProjectMissing", Message: "Bucket is a requester pays bucket but no user project provided.", Details: "Bucket is Requester Pays bucket but no billing project id provided for non-owner."}
 	BucketName     = New(http.StatusBadRequest, "invalid", "InvalidBucketName", "The specified bucket is not valid.")
 	Unauthorized   = New(http.StatusUnauthorized, "authError", "AuthenticationRequired", "Invalid Credentials")
 	Forbidden      = New(http.StatusForbidden, "forbidden", "AccessDenied", "Access denied.")
+	DeniedProject  = New(http.StatusForbidden, "forbidden", "UserProjectAccessDenied", "Requester does not have serviceusage.services.use permissions on user project.")
 	Scope          = New(http.StatusForbidden, "insufficientPermissions", "InsufficientScope", "Provided scope(s) are not authorized")
 	Retention      = New(http.StatusForbidden, "retentionPolicyNotMet", "RetentionPolicyNotMet", "The object is subject to the bucket's retention policy or object retention and cannot be deleted or overwritten.")
 	Hold           = New(http.StatusForbidden, "objectUnderActiveHold", "ObjectUnderActiveHold", "The object is under active hold and cannot be deleted or overwritten.")

@@ -4,7 +4,7 @@ package rest
 
 import (
 	"cmp"
-	"net/http"
+	"errors"
 	"slices"
 	"strings"
 
@@ -118,7 +118,11 @@ func (c *Call) checkUserProject() error {
 		project = c.api.project
 	}
 	p, err := c.api.dir.Project(project)
-	return c.allowedIn("serviceusage.services.use", p, err)
+	err = c.allowedIn("serviceusage.services.use", p, err)
+	if errors.Is(err, gcserr.Forbidden) {
+		return gcserr.DeniedProject.Say("%s does not have serviceusage.services.use access to project %s.", c.caller.Name, p.Number)
+	}
+	return err
 }
 
 // continues reports whether the call continues or cancels a resumable upload.
@@ -142,7 +146,7 @@ func (c *Call) checkRequesterPays() error {
 		}
 		p, err := c.api.dir.Project(b.Project)
 		if c.allowedIn("resourcemanager.projects.createBillingAssignment", p, err) != nil {
-			return gcserr.New(http.StatusBadRequest, "required", "UserProjectMissing", "Bucket is a requester pays bucket but no user project provided.")
+			return gcserr.NoUserProject
 		}
 	}
 	return nil
