@@ -4,8 +4,11 @@ package iam
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // stored is a pointer to an entity that the account stores.
@@ -50,16 +53,18 @@ func remove[T any](a *Account, table string, all map[string]*T, key string) erro
 	return nil
 }
 
-// move replaces an entity by one with another name. The caller holds the lock.
+// move replaces an entity by one with another name, with both or neither of the changes in the journal. The caller holds
+// the lock.
 func move[T any](a *Account, table string, all map[string]*T, from, to string, next *T) error {
+	c := journal.Begin(a.Journal)
 	if fold(from) != fold(to) {
-		if err := remove(a, table, all, fold(from)); err != nil {
-			return err
-		}
+		c.Delete(table, fold(from))
 	}
-	if err := a.save(table, fold(to), next); err != nil {
-		return err
+	c.Put(table, fold(to), next)
+	if err := c.Commit(); err != nil {
+		return fmt.Errorf("save the account: %w", err)
 	}
+	delete(all, fold(from))
 	all[fold(to)] = next
 	return nil
 }
