@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -152,5 +153,30 @@ buckets:
 	out, err := root.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("photos"), Key: aws.String("dog")})
 	if err != nil || *out.ContentLength != int64(len("changed")) {
 		t.Errorf("the seed has changed an object: %v", err)
+	}
+}
+
+// TestSeedOfAnEncryptedBucket applies a seed to a bucket whose default encryption uses a KMS key, as a restart with the same
+// seed does.
+func TestSeedOfAnEncryptedBucket(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]*string{"AWS's own key": nil, "another key": aws.String("1234abcd-12ab-34cd-56ef-1234567890ab")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, s3fake.Options{})
+			wantNoError(t, f.Seed([]byte("buckets: [{name: photos}]")))
+			_, err := f.s3(f.Root()).PutBucketEncryption(t.Context(), &s3.PutBucketEncryptionInput{
+				Bucket: aws.String("photos"), ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{
+					{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: key}},
+				}},
+			})
+			wantNoError(t, err)
+			wantNoError(t, f.Seed([]byte("buckets: [{name: photos, objects: [{name: cat, content: meow}]}]")))
+			out, err := f.s3(f.Root()).HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String("photos"), Key: aws.String("cat")})
+			wantNoError(t, err)
+			if out.ServerSideEncryption != types.ServerSideEncryptionAwsKms {
+				t.Errorf("the object is encrypted with %q", out.ServerSideEncryption)
+			}
+		})
 	}
 }

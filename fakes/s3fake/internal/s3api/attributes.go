@@ -282,7 +282,7 @@ func (q *request) useKey(e store.Encryption, action string) error {
 	switch {
 	case q.principal == nil:
 		return errAccessDenied
-	case q.signed.Version2:
+	case q.signed != nil && q.signed.Version2: // seeds are not signed
 		return errKMSVersion
 	case (strings.HasSuffix(arn, ":alias/aws/s3") || arn == q.managedKey()) && !q.principal.Foreign:
 		return nil
