@@ -223,7 +223,7 @@ func (q *request) encryptionHeaders() (store.Encryption, error) {
 
 func (q *request) bucketEncryption() store.Encryption {
 	body := configOf[encryptionBody](q.state, configEncryption)
-	if len(body.Rule) == 0 {
+	if len(body.Rule) == 0 || body.Rule[0].Default == nil {
 		return store.Encryption{Algorithm: "AES256"}
 	}
 	r := body.Rule[0]

@@ -243,8 +243,15 @@ func (b accessBlock) document() []byte {
 	return encodeXML("PublicAccessBlockConfiguration", b)
 }
 
-// accessBlockOf returns a bucket's public access block; none blocks nothing.
-func accessBlockOf(b store.Bucket) accessBlock { return configOf[accessBlock](b, configAccessBlock) }
+// accessBlockOf returns a bucket's public access block; none blocks nothing. A document that cannot be read blocks
+// everything.
+func accessBlockOf(b store.Bucket) accessBlock {
+	var block accessBlock
+	if raw := b.Config[configAccessBlock]; raw != nil && xml.Unmarshal(raw, &block) != nil {
+		return accessBlock{BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true}
+	}
+	return block
+}
 
 func (q *request) putAccessBlock() error {
 	var body accessBlock
