@@ -51,7 +51,7 @@ func TestResponses(t *testing.T) {
 		"an archived object names its class": {nil, get("/docs/frozen", ""), 403, "", "<StorageClass>GLACIER</StorageClass>"},
 		"a rule without an ID gets one":      {[]operation{rules}, get("/docs?lifecycle", ""), 200, "", `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>`},
 		"a lifecycle for a client of MinIO":  {[]operation{rules}, get("/docs?lifecycle&withUpdatedAt=true", ""), 200, "", "<Rule><ID>"},
-		"an action of another service":       {nil, query("ListTopics", "Version=2010-03-31"), 400, "", "for version 2010-03-31. This fake supports S3, IAM, STS and SQS"},
+		"an action of another service":       {nil, query("ListTopics", "Version=2010-03-31"), 400, "", "for version 2010-03-31. This fake supports S3, IAM, STS, SQS and EKS Pod Identity"},
 		"the expiration of a new object":     {[]operation{rules}, put("/docs/old/k", "X-Amz-Tagging: a=b", "x"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
 		"the expiration of an object":        {[]operation{rules, put("/docs/old/k", "X-Amz-Tagging: a=b", "x")}, head("/docs/old/k"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
 		"no expiration without the tag":      {[]operation{rules}, put("/docs/old/k", "", "x"), 200, "!X-Amz-Expiration", ""},

@@ -114,7 +114,7 @@ func (a *API) Serve(r Request) ([]byte, error) {
 		version = cmp.Or(version, "NO_VERSION_SPECIFIED")
 		hint := ""
 		if version != versions["sts"] && version != versions["iam"] && version != "NO_VERSION_SPECIFIED" {
-			hint = ". This fake supports S3, IAM, STS and SQS"
+			hint = ". This fake supports S3, IAM, STS, SQS and EKS Pod Identity"
 		}
 		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s%s", c.action, version, hint)
 	}
