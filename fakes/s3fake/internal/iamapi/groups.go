@@ -14,9 +14,9 @@ func groupOperations() map[string]operation {
 		"ListGroups":          {resource: prefixARN("group"), run: listGroups, parameters: pageParameters.With("PathPrefix")},
 		"ListGroupsForUser":   {resource: userARN, run: about(iam.KindUser, listGroupsForUser), parameters: pageParameters.With("UserName")},
 		"UpdateGroup":         {resource: groupARN, run: about(iam.KindGroup, updateGroup), parameters: accept.Names("GroupName", "NewGroupName", "NewPath")},
-		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, plain((*iam.Account).DeleteGroup)), parameters: accept.Names("GroupName")},
-		"AddUserToGroup":      {resource: groupARN, run: about(iam.KindGroup, with((*call).member, (*iam.Account).AddToGroup)), parameters: accept.Names("GroupName", "UserName")},
-		"RemoveUserFromGroup": {resource: groupARN, run: about(iam.KindGroup, with((*call).member, (*iam.Account).RemoveFromGroup)), parameters: accept.Names("GroupName", "UserName")},
+		"DeleteGroup":         {resource: groupARN, run: about(iam.KindGroup, withoutResult((*iam.Account).DeleteGroup)), parameters: accept.Names("GroupName")},
+		"AddUserToGroup":      {resource: groupARN, run: about(iam.KindGroup, withArgument((*call).member, (*iam.Account).AddToGroup)), parameters: accept.Names("GroupName", "UserName")},
+		"RemoveUserFromGroup": {resource: groupARN, run: about(iam.KindGroup, withArgument((*call).member, (*iam.Account).RemoveFromGroup)), parameters: accept.Names("GroupName", "UserName")},
 	}
 }
 

@@ -19,15 +19,15 @@ func managedOperations() map[string]operation {
 		},
 		"GetPolicy":    {resource: policyARN, run: onPolicy(getPolicy), parameters: accept.Names("PolicyArn")},
 		"ListPolicies": {run: listPolicies, parameters: pageParameters.With("OnlyAttached", "PathPrefix", "PolicyUsageFilter", "Scope")},
-		"DeletePolicy": {resource: policyARN, run: onPolicy(plain((*iam.Account).DeletePolicy)), parameters: accept.Names("PolicyArn")},
+		"DeletePolicy": {resource: policyARN, run: onPolicy(withoutResult((*iam.Account).DeletePolicy)), parameters: accept.Names("PolicyArn")},
 		"CreatePolicyVersion": {
 			resource: policyARN, run: onPolicy(createPolicyVersion),
 			parameters: accept.Names("PolicyArn", "PolicyDocument", "SetAsDefault"),
 		},
 		"GetPolicyVersion":        {resource: policyARN, run: onPolicy(getPolicyVersion), parameters: accept.Names("PolicyArn", "VersionId")},
 		"ListPolicyVersions":      {resource: policyARN, run: onPolicy(listPolicyVersions), parameters: pageParameters.With("PolicyArn")},
-		"DeletePolicyVersion":     {resource: policyARN, run: onPolicy(with((*call).versionID, (*iam.Account).DeleteVersion)), parameters: accept.Names("PolicyArn", "VersionId")},
-		"SetDefaultPolicyVersion": {resource: policyARN, run: onPolicy(with((*call).versionID, (*iam.Account).SetDefault)), parameters: accept.Names("PolicyArn", "VersionId")},
+		"DeletePolicyVersion":     {resource: policyARN, run: onPolicy(withArgument((*call).versionID, (*iam.Account).DeleteVersion)), parameters: accept.Names("PolicyArn", "VersionId")},
+		"SetDefaultPolicyVersion": {resource: policyARN, run: onPolicy(withArgument((*call).versionID, (*iam.Account).SetDefault)), parameters: accept.Names("PolicyArn", "VersionId")},
 		"ListEntitiesForPolicy": {
 			resource: policyARN, run: onPolicy(listEntities),
 			parameters: pageParameters.With("EntityFilter", "PathPrefix", "PolicyArn", "PolicyUsageFilter"),

@@ -73,13 +73,14 @@ func on(read func(*call) (string, error), do func(c *call, id string) (any, erro
 	}
 }
 
-// plain returns an operation without a result.
-func plain(do func(a *iam.Account, id string) error) func(*call, string) (any, error) {
+// withoutResult returns an operation without a result.
+func withoutResult(do func(a *iam.Account, id string) error) func(*call, string) (any, error) {
 	return func(c *call, id string) (any, error) { return empty{}, do(c.account, id) }
 }
 
-// with returns an operation without a result. It passes do the ID of the resource and the parameter that read returns.
-func with(read func(*call) (string, error), do func(a *iam.Account, id, other string) error) func(*call, string) (any, error) {
+// withArgument returns an operation without a result. It passes do the ID of the resource and the parameter that read
+// returns.
+func withArgument(read func(*call) (string, error), do func(a *iam.Account, id, other string) error) func(*call, string) (any, error) {
 	return func(c *call, id string) (any, error) {
 		other, err := read(c)
 		if err != nil {
@@ -131,7 +132,7 @@ func escapeDocument(document string) string {
 }
 
 func deleteInline(kind iam.Kind) func(*call) (any, error) {
-	return about(kind, with((*call).policyName, func(a *iam.Account, name, policy string) error { return a.DeleteInline(kind, name, policy) }))
+	return about(kind, withArgument((*call).policyName, func(a *iam.Account, name, policy string) error { return a.DeleteInline(kind, name, policy) }))
 }
 
 func listInline(kind iam.Kind) func(*call) (any, error) {
@@ -171,7 +172,7 @@ func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind,
 	read := func(c *call) (string, error) { return c.arn(parameter) }
 	return operation{
 		resource: arn, parameters: accept.Names(noun+"Name", parameter),
-		run: about(kind, with(read, func(a *iam.Account, name, policy string) error { return do(a, kind, name, policy) })),
+		run: about(kind, withArgument(read, func(a *iam.Account, name, policy string) error { return do(a, kind, name, policy) })),
 	}
 }
 
@@ -209,5 +210,5 @@ func listAttached(kind iam.Kind) func(*call) (any, error) {
 }
 
 func deleteBoundary(kind iam.Kind) func(*call) (any, error) {
-	return about(kind, plain(func(a *iam.Account, name string) error { return a.SetBoundary(kind, name, "") }))
+	return about(kind, withoutResult(func(a *iam.Account, name string) error { return a.SetBoundary(kind, name, "") }))
 }

@@ -26,15 +26,15 @@ func providerOperations() map[string]operation {
 		},
 		"ListOpenIDConnectProviders": {run: listProviders},
 		"DeleteOpenIDConnectProvider": {
-			resource: providerARN, run: on((*call).providerARN, plain((*iam.Account).DeleteProvider)),
+			resource: providerARN, run: on((*call).providerARN, withoutResult((*iam.Account).DeleteProvider)),
 			parameters: accept.Names("OpenIDConnectProviderArn"),
 		},
 		"AddClientIDToOpenIDConnectProvider": {
-			resource: providerARN, run: on((*call).providerARN, with((*call).clientID, (*iam.Account).AddClientID)),
+			resource: providerARN, run: on((*call).providerARN, withArgument((*call).clientID, (*iam.Account).AddClientID)),
 			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
 		},
 		"RemoveClientIDFromOpenIDConnectProvider": {
-			resource: providerARN, run: on((*call).providerARN, with((*call).clientID, (*iam.Account).RemoveClientID)),
+			resource: providerARN, run: on((*call).providerARN, withArgument((*call).clientID, (*iam.Account).RemoveClientID)),
 			parameters: accept.Names("ClientID", "OpenIDConnectProviderArn"),
 		},
 		"UpdateOpenIDConnectProviderThumbprint": {

@@ -16,8 +16,8 @@ func roleOperations() map[string]operation {
 		"GetRole":                {resource: roleARN, run: on((*call).roleName, getRole), parameters: accept.Names("RoleName")},
 		"ListRoles":              {resource: prefixARN("role"), run: listRoles, parameters: pageParameters.With("PathPrefix")},
 		"UpdateRole":             {resource: roleARN, run: about(iam.KindRole, updateRole), parameters: accept.Names("Description", "MaxSessionDuration", "RoleName")},
-		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, plain((*iam.Account).DeleteRole)), parameters: accept.Names("RoleName")},
-		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, with((*call).policyDocument, (*iam.Account).SetTrust)), parameters: accept.Names("PolicyDocument", "RoleName")},
+		"DeleteRole":             {resource: roleARN, run: on((*call).roleName, withoutResult((*iam.Account).DeleteRole)), parameters: accept.Names("RoleName")},
+		"UpdateAssumeRolePolicy": {resource: roleARN, run: about(iam.KindRole, withArgument((*call).policyDocument, (*iam.Account).SetTrust)), parameters: accept.Names("PolicyDocument", "RoleName")},
 	}
 }
 

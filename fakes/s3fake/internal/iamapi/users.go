@@ -20,7 +20,7 @@ func userOperations() map[string]operation {
 		"GetUser":    {resource: userARN, run: getUser, parameters: accept.Names("UserName")},
 		"ListUsers":  {resource: prefixARN("user"), run: listUsers, parameters: pageParameters.With("PathPrefix")},
 		"UpdateUser": {resource: userARN, run: about(iam.KindUser, updateUser), parameters: accept.Names("NewPath", "NewUserName", "UserName")},
-		"DeleteUser": {resource: userARN, run: about(iam.KindUser, plain((*iam.Account).DeleteUser)), parameters: accept.Names("UserName")},
+		"DeleteUser": {resource: userARN, run: about(iam.KindUser, withoutResult((*iam.Account).DeleteUser)), parameters: accept.Names("UserName")},
 	}
 }
 

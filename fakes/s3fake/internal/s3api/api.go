@@ -89,8 +89,8 @@ type request struct {
 	customer string
 	// form holds the fields of a browser upload.
 	form map[string]string
-	// seen is the version that version returned. source is the request for the source of a copy.
-	seen   *seen
+	// pinned is the version that version returned. source is the request for the source of a copy.
+	pinned *pinned
 	source *request
 	// events are those for the callback, until the end of the turn.
 	events []notify.Event

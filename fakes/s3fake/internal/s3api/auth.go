@@ -86,7 +86,7 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	if strings.HasPrefix(p.action, "kms:") {
 		in.Resource, req.Context = nil, q.forwarded()
 	}
-	if in.Resource != nil && ((who == nil || who.Foreign) && q.blocksPublic() || q.ofAnother(p)) && in.Resource.Evaluate(req) != iampolicy.Deny {
+	if in.Resource != nil && ((who == nil || who.Foreign) && q.blocksPublic() || q.ofOtherAccount(p)) && in.Resource.Evaluate(req) != iampolicy.Deny {
 		in.Resource = nil
 	}
 	return iampolicy.Decide(in, req)

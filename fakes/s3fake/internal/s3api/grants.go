@@ -267,9 +267,9 @@ func (q *request) creates() bool {
 // objectAction matches actions on existing objects, but not the deletion, which is up to the bucket's owner.
 var objectAction = regexp.MustCompile(`^s3:(Get|Put|Delete)Object(Version)?(Acl|Tagging)$|^s3:GetObject(Version)?(Attributes)?$`)
 
-// ofAnother reports whether a permission is about an existing object of another account. The bucket's policy can only deny
-// access to it ("How Amazon S3 authorizes a request for an object operation" in the Amazon S3 User Guide).
-func (q *request) ofAnother(p permission) bool {
+// ofOtherAccount reports whether a permission is about an existing object of another account. The bucket's policy can only
+// deny access to it ("How Amazon S3 authorizes a request for an object operation" in the Amazon S3 User Guide).
+func (q *request) ofOtherAccount(p permission) bool {
 	if !aclsEnabled(q.state) || p.resource != q.objectARN() || !objectAction.MatchString(p.action) || q.creates() && strings.HasPrefix(p.action, "s3:Put") {
 		return false
 	}

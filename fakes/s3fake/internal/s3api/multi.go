@@ -70,7 +70,7 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 	}
 	q.conditions().Set("s3:if-match")
 	one := *q // a request for this object, so that the rules for objects of other accounts apply
-	one.key, one.query, one.seen = key, url.Values{"versionId": {version}}, nil
+	one.key, one.query, one.pinned = key, url.Values{"versionId": {version}}, nil
 	defer one.unpin()
 	needs := []permission{{action, one.objectARN()}}
 	if etag != "" {

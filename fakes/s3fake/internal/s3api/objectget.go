@@ -61,8 +61,8 @@ func (s span) status() int {
 	return http.StatusOK
 }
 
-// seen is a version, pinned until unpin is called.
-type seen struct {
+// pinned is a version that remains readable until unpin is called.
+type pinned struct {
 	v       *store.Version
 	release func()
 	err     error
@@ -71,18 +71,18 @@ type seen struct {
 // version returns the version that the request is about. It returns the same one until the end of the request, so that the
 // request reads the version for which it was authorized, even if the object is replaced meanwhile.
 func (q *request) version() (*store.Version, error) {
-	if q.seen == nil {
-		s := &seen{}
-		s.v, s.release, s.err = q.Store.Open(q.bucket, q.key, q.param("versionId"))
-		q.seen = s
+	if q.pinned == nil {
+		p := &pinned{}
+		p.v, p.release, p.err = q.Store.Open(q.bucket, q.key, q.param("versionId"))
+		q.pinned = p
 	}
-	return q.seen.v, q.seen.err
+	return q.pinned.v, q.pinned.err
 }
 
 // unpin ends the use of the version and of the source.
 func (q *request) unpin() {
-	if q.seen != nil && q.seen.release != nil {
-		q.seen.release()
+	if q.pinned != nil && q.pinned.release != nil {
+		q.pinned.release()
 	}
 	if q.source != nil {
 		q.source.unpin()

@@ -86,7 +86,7 @@ func (q *request) checkParameter(name string) error {
 	reads := q.op.name == "GetObject" || q.op.name == "HeadObject"
 	presigned := q.signed != nil && q.signed.Mode == sigv4.Query
 	switch {
-	case name == "" || name == "x-id" || name == ofMinIO || name == q.op.selector || inputs[q.op.name].Query.Has(name):
+	case name == "" || name == "x-id" || name == minioParameter || name == q.op.selector || inputs[q.op.name].Query.Has(name):
 		return nil
 	case presigned && (amz || conditionalHeaders[http.CanonicalHeaderKey(name)] != nil): // those that are not part of the signature have become headers
 		return nil

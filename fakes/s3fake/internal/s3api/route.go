@@ -88,13 +88,14 @@ func unservedOperation(method, scope, sub string) *operation {
 	return &operation{name: name, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not supported by this fake."))}
 }
 
-// ofMinIO is a parameter with which MinIO's clients request the lifecycle from every server. Only MinIO evaluates it.
-const ofMinIO = "withUpdatedAt"
+// minioParameter is a parameter with which MinIO's clients request the lifecycle from every server. Only MinIO evaluates
+// it.
+const minioParameter = "withUpdatedAt"
 
 // parameters are the query parameters that may come with an operation and select nothing.
 var parameters = []string{
 	"prefix", "delimiter", "marker", "key-marker", "version-id-marker", "upload-id-marker", "start-after", "continuation-token", "max-keys", "max-uploads",
-	"max-parts", "part-number-marker", "encoding-type", "fetch-owner", "list-type", "versionId", "partNumber", "x-id", ofMinIO, "max-buckets", "bucket-region",
+	"max-parts", "part-number-marker", "encoding-type", "fetch-owner", "list-type", "versionId", "partNumber", "x-id", minioParameter, "max-buckets", "bucket-region",
 	"if-match", "if-none-match", "If-Match", "If-None-Match", "id", "AWSAccessKeyId", "Expires", "Signature", "content-md5", "content-type", // the last five are of Signature Version 2
 }
 

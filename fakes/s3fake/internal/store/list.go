@@ -34,8 +34,8 @@ type Page struct {
 	LastVersion string
 }
 
-// full reports whether the page has no room for another entry, which truncates it.
-func (p *Page) full(limit int) bool {
+// truncate truncates the page if it has no room for another entry, and reports whether it did.
+func (p *Page) truncate(limit int) bool {
 	p.Truncated = len(p.Versions)+len(p.Prefixes) >= limit
 	return p.Truncated
 }
@@ -70,7 +70,7 @@ func (s *Store) ListVersions(q Query) (Page, error) {
 
 // add appends v unless the page is full.
 func (p *Page) add(limit int, v *Version, latest bool) bool {
-	if p.full(limit) {
+	if p.truncate(limit) {
 		return false
 	}
 	p.Versions, p.Latest = append(p.Versions, v), append(p.Latest, latest)
@@ -80,7 +80,7 @@ func (p *Page) add(limit int, v *Version, latest bool) bool {
 
 // addPrefix appends a common prefix unless the page is full.
 func (p *Page) addPrefix(limit int, prefix string) bool {
-	if p.full(limit) {
+	if p.truncate(limit) {
 		return false
 	}
 	p.Prefixes = append(p.Prefixes, prefix)
