@@ -59,6 +59,7 @@ func TestRegions(t *testing.T) {
 		"a missing bucket, from a region":           {get(oregon + "/missing"), 404, "", "NoSuchBucket"},
 		"a listing":                                 {get(ireland + "/irish?list-type=2"), 200, "eu-west-1", "<Key>k</Key>"},
 		"a copy from another region":                {operation{method: "PUT", path: virginia + "/classic/copy", headers: "X-Amz-Copy-Source: irish/k"}, 200, "", "<CopyObjectResult"},
+		"an empty location, in a region":            {operation{method: "PUT", path: ireland + "/fresh", body: "<CreateBucketConfiguration><LocationConstraint/></CreateBucketConfiguration>"}, 400, "", "MalformedXML"},
 		"the same bucket again, in its region":      {operation{method: "PUT", path: ireland + "/irish", body: inIreland}, 409, "", "BucketAlreadyOwnedByYou"},
 		"the same bucket again, in another":         {operation{method: "PUT", path: virginia + "/irish"}, 409, "", "BucketAlreadyOwnedByYou"},
 		"the same bucket again, in the classic":     {operation{method: "PUT", path: virginia + "/classic"}, 200, "", ""},

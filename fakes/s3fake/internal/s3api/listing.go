@@ -41,14 +41,15 @@ func (q *request) encoder() (func(string) string, error) {
 	switch v := q.param("encoding-type"); {
 	case !q.query.Has("encoding-type"):
 		return func(s string) string { return s }, nil
-	case v == "url":
-		return func(s string) string {
-			return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(s), "%2F", "/"), "%2A", "*")
-		}, nil
+	case strings.EqualFold(v, "url"):
+		return func(s string) string { return listed.Replace(url.QueryEscape(s)) }, nil
 	default:
 		return nil, sigv4.InvalidArgument("encoding-type", "", "Invalid Encoding Method specified in Request").With("ArgumentValue", v)
 	}
 }
+
+// listed corrects the characters that S3 encodes in another way than Go.
+var listed = strings.NewReplacer("%2F", "/", "%2A", "*", "~", "%7E")
 
 // lister contains what the three object listings share.
 type lister struct {
