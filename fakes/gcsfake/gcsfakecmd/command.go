@@ -124,4 +124,7 @@ func (o *options) announce(w io.Writer, server *gcsfake.Server, url string) {
 	if o.TLS {
 		fmt.Fprintf(w, "export SSL_CERT_FILE=%s\n", o.CAFile)
 	}
+	if o.anonymousIs == "" {
+		fmt.Fprintln(w, "# the variables redirect only gcloud. To redirect the clients for Go, Python and Node, add --anonymous-is ACCOUNT, which exports STORAGE_EMULATOR_HOST")
+	}
 }

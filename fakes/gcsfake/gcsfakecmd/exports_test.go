@@ -3,7 +3,9 @@
 package gcsfakecmd_test
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +14,7 @@ import (
 )
 
 // TestExportLines reads what the command prints for Google's clients. The variable that disables their credentials is only
-// set if the fake serves requests without them.
+// set if the fake serves requests without them. Otherwise, a comment names the flag.
 func TestExportLines(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -35,6 +37,12 @@ func TestExportLines(t *testing.T) {
 			}
 			if c.Env["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] != c.Env["GCS_ENDPOINT_URL"]+"/storage/v1/" || c.Env["CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE"] != c.Env["GOOGLE_APPLICATION_CREDENTIALS"] {
 				t.Errorf("the settings of gcloud are %v", c.Env)
+			}
+			hint := slices.ContainsFunc(slices.Collect(maps.Keys(c.Env)), func(line string) bool {
+				return strings.HasPrefix(line, "# ") && strings.Contains(line, "--anonymous-is") && strings.Contains(line, "STORAGE_EMULATOR_HOST")
+			})
+			if hint == set {
+				t.Errorf("a comment that names the flag: %t", hint)
 			}
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Env["GCS_ENDPOINT_URL"]+"/storage/v1/b?project=any-project", http.NoBody)
 			wantNoError(t, err)
