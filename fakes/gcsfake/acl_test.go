@@ -5,6 +5,7 @@ package gcsfake_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -188,6 +189,55 @@ func TestChangesOfAccessControlLists(t *testing.T) {
 			}
 			if diff := gocmp.Diff(tc.want, w.entries(t, w.admin, tc.list)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAccessControlListsOfLibraries makes the calls of django-storages and of Firebase's admin SDK for Node, which use
+// Google's clients for Python and Node.
+func TestAccessControlListsOfLibraries(t *testing.T) {
+	t.Parallel()
+	const objects, upload = "/storage/v1/b/fine/o", "/upload/storage/v1/b/fine/o?uploadType=multipart"
+	const admin = "user-cooper-admin@cooper-fake.iam.gserviceaccount.com"
+	teams := []string{"project-owners-111111111111 OWNER", "project-editors-111111111111 OWNER", "project-viewers-111111111111 READER"}
+	public := operation{method: "POST", path: objects + "/o/acl", body: `{"entity":"allUsers","role":"READER"}`, status: 200}
+	for name, tc := range map[string]struct {
+		calls  []operation
+		object string
+		want   []string
+		// anonymous is the status of reading the public URL.
+		anonymous int
+	}{
+		"django-storages: save with the default ACL publicRead": {[]operation{
+			{method: "GET", path: objects + "/media%2Fcat.txt?projection=noAcl&prettyPrint=false", status: 404},
+			{method: "POST", path: upload + "&predefinedAcl=publicRead", headers: `Content-Type: multipart/related; boundary="==z=="`, status: 200,
+				body: "--==z==\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{\"name\": \"media/cat.txt\"}\r\n--==z==\r\ncontent-type: text/plain\r\n\r\nmeow\r\n--==z==--"},
+		}, "media/cat.txt", []string{admin + " OWNER", "allUsers READER"}, 200},
+		"django-storages: make_public of a saved blob": {[]operation{
+			{method: "GET", path: objects + "/o/acl?prettyPrint=false", status: 200},
+			{method: "PATCH", path: objects + "/o?projection=full&prettyPrint=false", status: 200, body: `{"acl":[{"entity":"project-owners-111111111111","role":"OWNER"},
+				{"entity":"project-editors-111111111111","role":"OWNER"},{"entity":"project-viewers-111111111111","role":"READER"},
+				{"entity":"` + admin + `","role":"OWNER"},{"entity":"allUsers","role":"READER"}]}`},
+		}, "o", slices.Concat(teams, []string{admin + " OWNER", "allUsers READER"}), 200},
+		"Firebase: makePublic":         {[]operation{public}, "o", slices.Concat(teams, []string{admin + " OWNER", "allUsers READER"}), 200},
+		"Firebase: makePrivate":        {[]operation{public, {method: "PATCH", path: objects + "/o?predefinedAcl=projectPrivate", body: `{"acl":null}`, status: 200}}, "o", slices.Concat(teams, []string{admin + " OWNER"}), 403},
+		"Firebase: makePrivate strict": {[]operation{public, {method: "PATCH", path: objects + "/o?predefinedAcl=private", body: `{"acl":null}`, status: 200}}, "o", []string{admin + " OWNER"}, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			defer w.close(t)
+			for _, op := range tc.calls {
+				if got := w.send(t, w.admin, op); got.Code != op.status {
+					t.Errorf("%s %s: %d %s", op.method, op.path, got.Code, got.Body)
+				}
+			}
+			if diff := gocmp.Diff(tc.want, w.entries(t, w.admin, objects+"/"+url.PathEscape(tc.object)+"/acl")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got := w.send(t, "", operation{method: "GET", path: "/fine/" + tc.object}); got.Code != tc.anonymous {
+				t.Errorf("the public URL: %d", got.Code)
 			}
 		})
 	}
