@@ -125,29 +125,12 @@ func (s *service) stream(ctx context.Context, c call, media func([]byte) error) 
 		return nil, err
 	}
 	out := &response{header: http.Header{}, media: media}
-	if err := s.serve(out, r); err != nil {
-		return nil, err
-	}
+	s.json.ServeHTTP(out, r)
 	const canceled = 499 // the response to the cancellation of an upload
 	if out.status >= http.StatusMultipleChoices && out.status != http.StatusPermanentRedirect && out.status != canceled {
 		return nil, failure(out.status, out.body.Bytes(), cmp.Or(c.conflict, codes.Aborted))
 	}
 	return out, nil
-}
-
-// serve handles a request. A fault rule that drops the connection panics with http.ErrAbortHandler. The connection is
-// shared with other calls, so only the call fails, as if a proxy had lost the connection.
-func (s *service) serve(w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		switch p := recover(); {
-		case p == http.ErrAbortHandler: //nolint:errorlint // the panic has this value itself
-			err = status.Error(codes.Unavailable, "The connection was closed.")
-		case p != nil:
-			err = status.Errorf(codes.Unknown, "The fake panicked, which is a bug of the fake; please report it: %v", p) // clients retry INTERNAL
-		}
-	}()
-	s.json.ServeHTTP(w, r)
-	return nil
 }
 
 // request returns the HTTP request of a call, with the credentials of the gRPC call.

@@ -70,15 +70,29 @@ func refuse(_ any, stream grpc.ServerStream) error {
 }
 
 // checkUnary rejects requests with fields that the fake does not support.
-func checkUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func checkUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+	defer recoverCall(&err)
 	if err := checkFields(request); err != nil {
 		return nil, err
 	}
 	return next(ctx, request)
 }
 
-func checkStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func checkStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer recoverCall(&err)
 	return next(srv, checkedStream{stream})
+}
+
+// recoverCall returns the panic of a call as its error. A fault rule that drops the connection panics with
+// http.ErrAbortHandler. The connection is shared with other calls, so only the call fails, as if a proxy had lost the
+// connection.
+func recoverCall(err *error) {
+	switch p := recover(); {
+	case p == http.ErrAbortHandler: //nolint:errorlint // the panic has this value itself
+		*err = status.Error(codes.Unavailable, "The connection was closed.")
+	case p != nil:
+		*err = status.Errorf(codes.Unknown, "The fake panicked, which is a bug of the fake; please report it: %v", p) // clients retry INTERNAL
+	}
 }
 
 type checkedStream struct{ grpc.ServerStream }
