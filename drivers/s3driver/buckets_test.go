@@ -197,6 +197,10 @@ func testParametersAtTheStore(t *testing.T, on target) {
 	lock := func(mode, days string) map[string]string {
 		return map[string]string{"objectLock": "true", "objectLockMode": mode, "objectLockDays": days}
 	}
+	queue := on.queue
+	if queue == "" {
+		queue = "arn:aws:sqs:us-east-1:000000000000:uploads"
+	}
 	tests := map[string]struct {
 		set, same, other map[string]string
 		want             string
@@ -212,6 +216,10 @@ func testParametersAtTheStore(t *testing.T, on target) {
 			other: map[string]string{"lifecycle": otherRule}, want: "lifecycle",
 		},
 		"CORS": {set: map[string]string{"cors": oneOrigin}, other: map[string]string{"cors": twoOrigins}, want: "CORS"},
+		"event queue": {
+			set: map[string]string{"eventQueue": queue}, same: map[string]string{"eventQueue": queue, "eventTypes": "s3:ObjectRemoved:*,s3:ObjectCreated:*"},
+			other: map[string]string{"eventQueue": queue, "eventTypes": "s3:ObjectCreated:*"}, want: "events",
+		},
 	}
 	w := newWorld(t, on, worldOptions{})
 	get := func(bucket string, parameters map[string]string) error {
@@ -247,8 +255,9 @@ func TestBucketsWithoutConfiguration(t *testing.T) {
 	bucket := w.NewBucket(t, nil)
 	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{
 		"objectLock": "true", "objectLockMode": "GOVERNANCE", "objectLockDays": "1", "tags": `{"a":"b"}`, "encryption": "SSE-KMS", "lifecycle": oneRule, "cors": oneOrigin,
+		"eventQueue": "arn:aws:sqs:us-east-1:000000000000:uploads",
 	}})
-	drivertest.WantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS", "events")
 }
 
 // TestQuotaOfMinIO reads the limit from the store, and has the driver compare it with another value.

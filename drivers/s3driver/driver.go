@@ -203,6 +203,9 @@ func (b *backend) checkBucket(want params.Bucket) error {
 	if b.kind.needsKMSKey && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
 		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, also requires kmsKeyID", want.Encryption, b.name, b.config.Type)
 	}
+	if want.Events != nil && !b.buckets.QueueEvents {
+		return driverkit.InvalidArgument("parameter eventQueue is set, but backend %s, of type %s, does not support event notifications to queues", b.name, b.config.Type)
+	}
 	if want.Quota != 0 && b.buckets.Quotas == nil {
 		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, does not support quotas", b.name, b.config.Type)
 	}

@@ -251,6 +251,16 @@ func TestRefusedConfiguration(t *testing.T) {
 		"a CORS configuration": {
 			parameters: map[string]string{"cors": oneOrigin}, rule: refused("PutBucketCors", "MalformedXML"), want: "parameter cors",
 		},
+		"a queue": {
+			parameters: map[string]string{"eventQueue": "arn:aws:sqs:us-east-1:000000000000:missing"},
+			rule:       refused("PutBucketNotificationConfiguration", "InvalidArgument"),
+			want:       "parameter eventQueue: the store does not accept the queue or an event type; the queue must exist in the region of the bucket, must not be a FIFO queue, and its policy must allow s3.amazonaws.com to send messages (InvalidArgument)",
+		},
+		"events in a store without them": {
+			parameters: map[string]string{"eventQueue": "arn:aws:sqs:us-east-1:000000000000:missing"},
+			rule:       fault.Rule{Operation: "GetBucketNotificationConfiguration", Code: "NotImplemented", Status: http.StatusNotImplemented},
+			want:       "the store does not support parameter eventQueue",
+		},
 		"an encryption": {
 			parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "k"}, rule: refused("PutBucketEncryption", "KMS.NotFoundException"), want: "parameter encryption",
 		},

@@ -39,6 +39,9 @@ type target struct {
 	// sample is the number of cells of each crash matrix that the full tier tries on this store; 0 means the constant
 	// sample.
 	sample int
+	// queue is the ARN of a queue that accepts events, or empty, and events receives them.
+	queue  string
+	events <-chan string
 	// can lists the target's optional capabilities.
 	can []capability
 	// accounts lists the accounts, keys and policies of the store.
@@ -74,7 +77,10 @@ func versityAdmin(t *testing.T) target {
 // realMinIO is a MinIO process.
 func realMinIO(t *testing.T) target {
 	t.Helper()
-	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}), rootAccessKey, rootSecretKey)
+	receiver, events := eventReceiver(t)
+	endpoint := startMinIO(t, certificate{}, "MINIO_NOTIFY_WEBHOOK_ENABLE_UPLOADS=on", "MINIO_NOTIFY_WEBHOOK_ENDPOINT_UPLOADS="+receiver)
+	on := adminTarget(s3driver.TypeMinIO, endpoint, rootAccessKey, rootSecretKey)
+	on.queue, on.events = "arn:minio:sqs::UPLOADS:webhook", events
 	on.secure = secured(s3driver.TypeMinIO, func(with certificate) string { return startMinIO(t, with) })
 	on.can = []capability{lifecycleRules}
 	on.name, on.version = "MinIO", stores.MinIO().Version
@@ -140,7 +146,10 @@ func ourFake(t *testing.T) target {
 func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	t.Helper()
 	options.Clusters = map[string]string{eksCluster: "https://oidc.example.com/id"}
+	receiver, events := eventReceiver(t)
+	options.Webhooks = map[string]string{"uploads": receiver}
 	on, server := startFake(t, options)
+	on.queue, on.events = "arn:aws:sqs:us-east-1:000000000000:uploads", events
 	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.can = []capability{managedPolicies, serviceAccounts, lifecycleRules}
 	on.name, on.version = "AWS, simulated by s3fake", "this version"

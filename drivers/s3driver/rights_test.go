@@ -68,7 +68,7 @@ func TestRightsOfTheDriver(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	everything := map[string]string{
 		"objectLock": "true", "objectLockMode": "GOVERNANCE", "objectLockDays": "1", "tags": `{"a":"b"}`, "encryption": "SSE-S3",
-		"lifecycle": oneRule, "cors": oneOrigin,
+		"lifecycle": oneRule, "cors": oneOrigin, "eventQueue": on.queue,
 	}
 	locked := w.NewBucket(t, everything)
 	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: locked, Parameters: everything}); err != nil {

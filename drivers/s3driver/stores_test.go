@@ -356,6 +356,7 @@ func TestBehaviour(t *testing.T) {
 		"modes that a class disallows":           testDisallowedModes,
 		"disallowed modes, heard late":           testRepeatedWithDisallowedModes,
 		"parameters of buckets":                  testParametersAtTheStore,
+		"events of a bucket":                     testEventsOfABucket,
 		"a static bucket that must fit":          testStaticBucketMustFitItsParameters,
 		"a clone of the cluster":                 testClone,
 		"tags of buckets turned off":             testTaggingTurnedOff,

@@ -94,6 +94,7 @@ func equipOther(other s3store.Type) func(*backend, parts) {
 func equipAWS(b *backend, p parts) {
 	b.buckets.TagsAtCreation = true
 	b.buckets.PublicAccessBlock = true
+	b.buckets.QueueEvents = true
 	b.accounts = &iamuser.Users{
 		API:       newIAMClient(p.base, b.config),
 		Store:     p.store,
@@ -110,6 +111,7 @@ func equipMinIO(b *backend, p parts) {
 	admin := newAdminClient(b.config, p.base)
 	b.accounts = &minio.Users{API: admin, Store: p.store, Driver: p.driver.DriverName, Cluster: p.driver.Cluster}
 	b.buckets.Quotas = minio.Quota{API: admin}
+	b.buckets.QueueEvents = true
 }
 
 func equipVersityGW(b *backend, p parts) {

@@ -81,6 +81,7 @@ func TestTranslate(t *testing.T) {
 		"a value that the store refuses at creation": {answer("CreateBucket", "InvalidArgument", 400), codes.InvalidArgument},
 		"the same code where no parameter is sent":   {answer("GetBucketTagging", "InvalidArgument", 400), codes.Internal},
 		"a feature that the store does not have":     {answer("PutBucketEncryption", "NotImplemented", 501), codes.InvalidArgument},
+		"a queue that the store refuses":             {answer("PutBucketNotificationConfiguration", "InvalidArgument", 400), codes.InvalidArgument},
 		"protected objects":                          {answer("DeleteObjects", "AccessDenied", 403), codes.FailedPrecondition},
 		"something that is missing, whatever it is":  {answer("GetUser", "Whatever", 404), codes.Internal},
 		"an unknown code, by the status":             {answer("GetUser", "Whatever", 502), codes.Unavailable},

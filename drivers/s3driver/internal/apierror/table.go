@@ -34,6 +34,11 @@ var (
 		"an administrator has to delete associations, or configure oidcProvider instead of eksCluster")
 )
 
+var refusedQueue = backenderror.Meaning{
+	Kind: driverkit.InvalidArgument,
+	Text: "{backend} does not accept the queue or an event type; the queue must exist in the region of the bucket, must not be a FIFO queue, and its policy must allow s3.amazonaws.com to send messages",
+}
+
 var table = backenderror.Table{
 	Backend: "the store", Read: read, Codes: byCode, Operations: byOperation,
 	// The missing resource may be a different one than the subject of the call.
@@ -149,7 +154,8 @@ var byCode = map[string]backenderror.Meaning{
 var byOperation = withValueCodes(map[string]backenderror.Meaning{
 	"DeleteObjects/AccessDenied": backenderror.Protected,
 	// The document names a user that was just deleted.
-	"PutBucketPolicy/MalformedPolicy": backenderror.Settling,
+	"PutBucketPolicy/MalformedPolicy":                    backenderror.Settling,
+	"PutBucketNotificationConfiguration/InvalidArgument": refusedQueue,
 	// EKS does not see a role that was just created.
 	"CreatePodIdentityAssociation/InvalidParameter": backenderror.Settling,
 	"CreatePodIdentityAssociation/InvalidRequest":   backenderror.Settling,

@@ -68,6 +68,8 @@ type Store struct {
 	Quotas Quotas
 	// QuotasOfObjects means that Quotas can also limit the number of objects.
 	QuotasOfObjects bool
+	// QueueEvents means that the store can send events to queues. Some other stores mistake the call for another one.
+	QueueEvents bool
 	// ReadLag is how long reads may be stale after a write.
 	ReadLag time.Duration
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
 
-// configure writes all settings that cannot be part of the creation, and then the mark of a complete bucket. Every
-// step replaces a whole document, so all steps can be repeated.
+// configure writes all settings that cannot be part of the creation, and then the mark of a complete bucket. All steps
+// can be repeated.
 func (s *Store) configure(ctx context.Context, name string, want params.Bucket) error {
 	region := inRegion(s.regionOf(want))
 	steps := []struct {
@@ -28,6 +28,7 @@ func (s *Store) configure(ctx context.Context, name string, want params.Bucket) 
 		{want.Retention != nil, "objectLockMode", func() error { return s.retain(ctx, name, want, region) }},
 		{want.Lifecycle != nil, "lifecycle", func() error { return s.putLifecycle(ctx, name, want, region) }},
 		{want.CORS != nil, "cors", func() error { return s.putCORS(ctx, name, want, region) }},
+		{want.Events != nil, params.KeyEventQueue, func() error { return s.replaceEvents(ctx, name, want, region) }},
 		{s.limits(want), "quota", func() error { return s.Quotas.Set(ctx, name, want.Quota, want.QuotaObjects) }},
 	}
 	for _, step := range steps {

@@ -43,7 +43,7 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (
 func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	aspects := []func(ctx context.Context, name, region string, want params.Bucket) ([]string, error){
 		s.compareVersioning, s.compareLock, s.compareTags, s.compareEncryption, s.compareLifecycle, s.compareCORS,
-		s.compareQuota,
+		s.compareEvents, s.compareQuota,
 	}
 	var differences []string
 	for _, aspect := range aspects {

@@ -16,8 +16,8 @@ import (
 // Update sets the given keys of a bucket to their values in changed. want has the parameters with which Ensure created the
 // bucket. It returns the region of the bucket, or NotFound.
 //
-// The mark still has the hash of want, so Ensure accepts the bucket afterwards and does not revert the update. Every
-// step replaces a whole document, so all steps can be repeated.
+// The mark still has the hash of want, so Ensure accepts the bucket afterwards and does not revert the update. All steps
+// can be repeated.
 func (s *Store) Update(ctx context.Context, name string, want, changed params.Bucket, keys []string) (string, error) {
 	region := s.regionOf(want)
 	found, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
@@ -36,6 +36,7 @@ func (s *Store) Update(ctx context.Context, name string, want, changed params.Bu
 	}{
 		{[]string{params.KeyLifecycle}, func() error { return s.replaceLifecycle(ctx, name, changed, inRegion(region)) }},
 		{[]string{params.KeyCORS}, func() error { return s.replaceCORS(ctx, name, changed, inRegion(region)) }},
+		{[]string{params.KeyEventQueue, params.KeyEventTypes}, func() error { return s.replaceEvents(ctx, name, changed, inRegion(region)) }},
 		{[]string{params.KeyQuota, params.KeyQuotaObjects}, func() error { return s.replaceQuota(ctx, name, changed) }},
 	} {
 		if !slices.ContainsFunc(step.keys, func(key string) bool { return slices.Contains(keys, key) }) {

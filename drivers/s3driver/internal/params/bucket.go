@@ -27,6 +27,8 @@ const (
 	KeyCORS         = "cors"
 	KeyQuota        = "quota"
 	KeyQuotaObjects = "quotaObjects"
+	KeyEventQueue   = "eventQueue"
+	KeyEventTypes   = "eventTypes"
 )
 
 // Keys of the other BucketClass parameters.
@@ -82,6 +84,8 @@ type Bucket struct {
 	KMSKey    string
 	Lifecycle *types.BucketLifecycleConfiguration
 	CORS      *types.CORSConfiguration
+	// Events is the notification with the ID EventsID, or nil for none. Its event types are sorted.
+	Events *types.QueueConfiguration
 	// Tags are sorted by key.
 	Tags []types.Tag
 	// Quota is a size in bytes, and QuotaObjects a number of objects. 0 means no limit.
@@ -107,6 +111,8 @@ func BucketParameters() driverkit.Parameters {
 		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO does not have.", Check: checkKey},
 		KeyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkLifecycle, Changeable: true},
 		KeyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkCORS, Changeable: true},
+		KeyEventQueue:     {Description: "ARN of the SQS queue that receives the events of the bucket, for types aws and minio. Its policy must allow s3.amazonaws.com to send messages. For MinIO, the ARN of a target, such as arn:minio:sqs::NAME:webhook.", Check: checkQueue, Changeable: true},
+		KeyEventTypes:     {Description: "Event types for eventQueue, separated by commas. Default: " + defaultEventTypes + ".", Check: checkEventTypes, Changeable: true},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
 		KeyQuota:          {Description: "Maximum total size, such as 500Mi or 10Gi, if the backend supports quotas.", Check: checkQuota, Changeable: true},
 		KeyQuotaObjects:   {Description: "Maximum number of objects, for type rgw.", Check: checkQuotaObjects, Changeable: true},
@@ -129,6 +135,7 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 		Versioning:     values.Bool(keyVersioning) || values.Bool(keyObjectLock),
 		Encryption:     values[keyEncryption],
 		KMSKey:         values[keyKMSKey],
+		Events:         eventsOf(values),
 		DeleteNonEmpty: values.Bool(keyDeleteNonEmpty),
 		Hash:           hash(values),
 	}
@@ -172,6 +179,8 @@ func checkTogether(values driverkit.Values) error {
 		return driverkit.InvalidArgument("parameter %s requires that %s is true", keyLockMode, keyObjectLock)
 	case values[keyVersioning] == "false" && values.Bool(keyObjectLock):
 		return driverkit.InvalidArgument("parameter %s requires versioning, but %s is false", keyObjectLock, keyVersioning)
+	case values[KeyEventTypes] != "" && values[KeyEventQueue] == "":
+		return driverkit.InvalidArgument("parameter %s requires %s", KeyEventTypes, KeyEventQueue)
 	case values[keyKMSKey] != "" && values[keyEncryption] != EncryptionKMS:
 		return driverkit.InvalidArgument("parameter %s requires that %s is %s", keyKMSKey, keyEncryption, EncryptionKMS)
 	}

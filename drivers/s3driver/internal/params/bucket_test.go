@@ -70,6 +70,18 @@ func TestParseBucket(t *testing.T) {
 			driverkit.Values{"cors": `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["*"]}]}`},
 			params.Bucket{CORS: &types.CORSConfiguration{CORSRules: []types.CORSRule{{AllowedMethods: []string{"GET"}, AllowedOrigins: []string{"*"}}}}},
 		},
+		"the default event types": {
+			driverkit.Values{"eventQueue": "arn:aws:sqs:us-east-1:1:q"},
+			params.Bucket{Events: &types.QueueConfiguration{
+				Id: aws.String("cosi"), QueueArn: aws.String("arn:aws:sqs:us-east-1:1:q"), Events: []types.Event{"s3:ObjectCreated:*", "s3:ObjectRemoved:*"},
+			}},
+		},
+		"event types in a fixed order": {
+			driverkit.Values{"eventQueue": "arn:minio:sqs::q:webhook", "eventTypes": "s3:ObjectTagging:*, s3:ObjectCreated:Put,s3:ObjectTagging:*"},
+			params.Bucket{Events: &types.QueueConfiguration{
+				Id: aws.String("cosi"), QueueArn: aws.String("arn:minio:sqs::q:webhook"), Events: []types.Event{"s3:ObjectCreated:Put", "s3:ObjectTagging:*"},
+			}},
+		},
 		"tags in a fixed order": {
 			driverkit.Values{"tags": `{"team":"Käse","a":"1"}`},
 			params.Bucket{Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("team"), Value: aws.String("Käse")}}},
@@ -87,7 +99,7 @@ func TestParseBucket(t *testing.T) {
 				t.Fatal(err)
 			}
 			ignored := cmpopts.IgnoreUnexported(types.DefaultRetention{}, types.Tag{}, types.BucketLifecycleConfiguration{}, types.LifecycleRule{},
-				types.LifecycleRuleFilter{}, types.LifecycleExpiration{}, types.CORSConfiguration{}, types.CORSRule{})
+				types.LifecycleRuleFilter{}, types.LifecycleExpiration{}, types.CORSConfiguration{}, types.CORSRule{}, types.QueueConfiguration{})
 			if diff := cmp.Diff(test.want, got, ignored, cmpopts.IgnoreFields(params.Bucket{}, "Hash")); diff != "" {
 				t.Errorf("parsed differently (-want +got):\n%s", diff)
 			}
@@ -125,6 +137,12 @@ func TestParseBucketRefuses(t *testing.T) {
 		"an expiration of no days":       {driverkit.Values{"lifecycle": `{"Rules":[{"Expiration":{"Days":0}}]}`}, `expiration of 0 days in rule "number 1"`},
 		"too many CORS rules":            {driverkit.Values{"cors": `{"CORSRules":[{}` + strings.Repeat(",{}", 100) + `]}`}, "101 rules"},
 		"a CORS with a typo":             {driverkit.Values{"cors": `{"Rules":[]}`}, "Rules"},
+		"a queue that is no ARN":         {driverkit.Values{"eventQueue": "uploads"}, "must be the ARN of a queue"},
+		"a topic":                        {driverkit.Values{"eventQueue": "arn:aws:sns:us-east-1:1:uploads"}, "must be the ARN of a queue"},
+		"a queue without a name":         {driverkit.Values{"eventQueue": "arn:aws:sqs:us-east-1:1:"}, "must be the ARN of a queue"},
+		"an unknown event type":          {driverkit.Values{"eventQueue": "arn:aws:sqs:us-east-1:1:q", "eventTypes": "s3:ObjectCreated:*,s3:ObjectMoved:*"}, `contains "s3:ObjectMoved:*"`},
+		"an empty event type":            {driverkit.Values{"eventQueue": "arn:aws:sqs:us-east-1:1:q", "eventTypes": "s3:ObjectCreated:*,"}, `contains ""`},
+		"event types without a queue":    {driverkit.Values{"eventTypes": "s3:ObjectCreated:*"}, "requires eventQueue"},
 		"tags that are no object":        {driverkit.Values{"tags": "team=a"}, "JSON object"},
 		"a tag of the driver":            {driverkit.Values{"tags": `{"cosi-driver":"me"}`}, "reserved"},
 		"a tag of AWS":                   {driverkit.Values{"tags": `{"AWS:x":"me"}`}, "reserved"},
