@@ -16,9 +16,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // TestTheSDKReceivesEvents works like a worker that waits for new objects.
@@ -86,5 +92,55 @@ func TestTheSDKReceivesEvents(t *testing.T) {
 	var unserved smithy.APIError
 	if _, err := queues.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("x")}); !errors.As(err, &unserved) || unserved.ErrorCode() != "NotImplemented" || !strings.Contains(unserved.ErrorMessage(), "SendMessage") {
 		t.Errorf("an operation that is not supported: %v", err)
+	}
+}
+
+// TestTheSDKReceivesEventsOfTheDriversBucket sends the events of a bucket to the queue of its class. The queue must accept
+// messages from S3.
+func TestTheSDKReceivesEventsOfTheDriversBucket(t *testing.T) {
+	t.Parallel()
+	fake := faketest.Start(t, s3fake.New, s3fake.Options{})
+	root := fake.Root()
+	driver, err := s3driver.New(s3driver.Options{Credentials: credstore.NewMemory(), Config: s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": {
+		Type: s3driver.TypeAWS, Endpoint: fake.URL(),
+		Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := drivertest.Serve(t, driver, driverkit.Options{})
+	config := func(id, secret string) aws.Config {
+		return aws.Config{Region: fake.Region(), BaseEndpoint: aws.String(fake.URL()), RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider(id, secret, "")}
+	}
+	queues := sqs.NewFromConfig(config(root.AccessKeyID, root.SecretAccessKey))
+	newQueue := func(name, bucket string) (url *string, arn string) {
+		t.Helper()
+		arn = "arn:aws:sqs:us-east-1:000000000000:" + name
+		policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + arn + `",` +
+			`"Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:s3:::` + bucket + `"}}}]}`
+		queue, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"Policy": policy}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return queue.QueueUrl, arn
+	}
+	_, closed := newQueue("closed", "other-*")
+	url, arn := newQueue("uploads", "bc-*")
+	drivertest.WantCode(t, client.Create(t, "bc-closed", map[string]string{"eventQueue": closed}), codes.InvalidArgument, "parameter eventQueue", "its policy must allow s3.amazonaws.com")
+
+	bucket := client.NewBucket(t, map[string]string{"eventQueue": arn})
+	granted := client.MustGrant(t, drivertest.GrantRequest(cosi.ObjectProtocol_S3, drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, bucket)).GetCredentials().GetS3()
+	objects := s3.NewFromConfig(config(granted.GetAccessKeyId(), granted.GetAccessSecretKey()), func(o *s3.Options) { o.UsePathStyle = true })
+	if _, err := objects.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("photo"), Body: strings.NewReader("four")}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, WaitTimeSeconds: 5, MaxNumberOfMessages: 10})
+	if err != nil || len(out.Messages) != 2 || !strings.Contains(*out.Messages[0].Body, "s3:TestEvent") {
+		t.Fatalf("received %+v, %v", out, err)
+	}
+	for _, want := range []string{`"eventName":"ObjectCreated:Put"`, `"configurationId":"cosi"`, `"key":"photo"`, bucket} {
+		if body := *out.Messages[1].Body; !strings.Contains(body, want) {
+			t.Errorf("received %s, want %s", body, want)
+		}
 	}
 }
