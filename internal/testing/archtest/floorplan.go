@@ -63,6 +63,7 @@ func ownFiles() map[string][]string {
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls
 			"internal/wholebody",                          // reuse of the SDK's connections
 			"internal/bucket/update.go", "change_test.go", // changeable parameters
+			"internal/params/events.go", "internal/bucket/events.go", "events_test.go", // event notifications
 			"internal/account/adminapi", "internal/account/static", // no way of its own: the client of two; one key for all
 			"internal/apierror/export_test.go",
 		},
