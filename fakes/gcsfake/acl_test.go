@@ -199,6 +199,7 @@ func TestChangesOfAccessControlLists(t *testing.T) {
 func TestAccessControlListsOfLibraries(t *testing.T) {
 	t.Parallel()
 	const objects, upload = "/storage/v1/b/fine/o", "/upload/storage/v1/b/fine/o?uploadType=multipart"
+	const parts = "--==z==\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{\"name\": \"media/cat.txt\"}\r\n--==z==\r\ncontent-type: text/plain\r\n\r\nmeow\r\n--==z==--"
 	const admin = "user-cooper-admin@cooper-fake.iam.gserviceaccount.com"
 	teams := []string{"project-owners-111111111111 OWNER", "project-editors-111111111111 OWNER", "project-viewers-111111111111 READER"}
 	public := operation{method: "POST", path: objects + "/o/acl", body: `{"entity":"allUsers","role":"READER"}`, status: 200}
@@ -211,8 +212,7 @@ func TestAccessControlListsOfLibraries(t *testing.T) {
 	}{
 		"django-storages: save with the default ACL publicRead": {[]operation{
 			{method: "GET", path: objects + "/media%2Fcat.txt?projection=noAcl&prettyPrint=false", status: 404},
-			{method: "POST", path: upload + "&predefinedAcl=publicRead", headers: `Content-Type: multipart/related; boundary="==z=="`, status: 200,
-				body: "--==z==\r\ncontent-type: application/json; charset=UTF-8\r\n\r\n{\"name\": \"media/cat.txt\"}\r\n--==z==\r\ncontent-type: text/plain\r\n\r\nmeow\r\n--==z==--"},
+			{method: "POST", path: upload + "&predefinedAcl=publicRead", headers: `Content-Type: multipart/related; boundary="==z=="`, body: parts, status: 200},
 		}, "media/cat.txt", []string{admin + " OWNER", "allUsers READER"}, 200},
 		"django-storages: make_public of a saved blob": {[]operation{
 			{method: "GET", path: objects + "/o/acl?prettyPrint=false", status: 200},

@@ -86,7 +86,7 @@ func checkStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, ne
 // recoverCall returns the panic of a call as its error. A fault rule that drops the connection panics with
 // http.ErrAbortHandler. The connection is shared with other calls, so only the call fails, as if a proxy had lost the
 // connection.
-func recoverCall(err *error) {
+func recoverCall(err *error) { //nolint:gocritic // a deferred call sets the result of its caller
 	switch p := recover(); {
 	case p == http.ErrAbortHandler: //nolint:errorlint // the panic has this value itself
 		*err = status.Error(codes.Unavailable, "The connection was closed.")
