@@ -66,12 +66,14 @@ func TestREADME(t *testing.T) {
 	runPage(t, "README.md")
 }
 
-// fullPages are the pages that the full tier runs in addition to README.md: the tutorials, and how-tos that
-// start different components. The soak runs all pages.
+// fullPages are the pages that the full tier runs in addition to README.md: the tutorials, the migration pages, and
+// how-tos that start different components. The soak runs all pages.
 var fullPages = []string{
 	"docs/tutorial/README.md", "docs/tutorial/administrator.md", "docs/tutorial/vendor.md",
 	"docs/howto/containers.md", "docs/howto/delete-a-bucket.md", "docs/howto/encrypt-credentials.md",
 	"docs/howto/import-a-bucket.md", "docs/howto/install-with-helm.md", "docs/howto/objectbucketclaims.md",
+	"docs/howto/move-from-azurite.md", "docs/howto/move-from-fake-gcs-server.md", "docs/howto/move-from-localstack.md",
+	"docs/howto/move-from-minio.md", "docs/howto/move-from-moto.md", "docs/howto/move-from-s3mock.md",
 	"docs/howto/restore-after-a-loss.md", "docs/howto/rotate-a-credential.md", "docs/howto/use-a-bucket.md",
 }
 
