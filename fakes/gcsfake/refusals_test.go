@@ -170,7 +170,7 @@ func objectRefusals() map[string]refusal {
 		"a glob with an open bracket":               {operation{method: "GET", path: b + "/o?matchGlob=%5Ba"}, 400, "matchGlob"},
 		"a filter by contexts":                      {operation{method: "GET", path: b + "/o?filter=contexts.%22a%22:*"}, 400, "filter"},
 		"contexts of an object":                     {operation{method: "PATCH", path: o, body: `{"contexts":{"custom":{"a":{"value":"b"}}}}`}, 400, "contexts"},
-		"a copy of what is not there":               {operation{method: "POST", path: b + "/o/none/copyTo/b/docs/o/x"}, 404, "notFound"},
+		"a copy of an absent object":                {operation{method: "POST", path: b + "/o/none/copyTo/b/docs/o/x"}, 404, "notFound"},
 		"a copy to a bucket that is not there":      {operation{method: "POST", path: o + "/copyTo/b/nowhere/o/x"}, 404, "notFound"},
 		"a copy of another generation":              {operation{method: "POST", path: o + "/copyTo/b/docs/o/x?ifSourceGenerationMatch=1"}, 412, "conditionNotMet"},
 	}

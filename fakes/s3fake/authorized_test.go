@@ -16,8 +16,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// TestReadsOfTheAuthorizedVersion replaces an object while a user reads it who may read it only while it has a tag. Each read
-// returns a version with the tag or is rejected.
+// TestReadsOfTheAuthorizedVersion replaces an object during reads by a user whose policy requires a tag on the object. Each
+// read returns a version with the tag or is rejected.
 func TestReadsOfTheAuthorizedVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

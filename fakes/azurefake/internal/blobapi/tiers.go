@@ -19,7 +19,7 @@ var (
 	errRehydrating = azerr.New(http.StatusConflict, "BlobBeingRehydrated", "This operation is not permitted because the blob is being rehydrated.")
 )
 
-// checkTier rejects what is not a tier of a standard account.
+// checkTier rejects tiers that standard accounts do not have.
 func checkTier(tier string) error {
 	switch {
 	case slices.Contains([]string{"Hot", "Cool", "Cold", store.Archive}, tier):

@@ -223,7 +223,7 @@ func query(m proto.Message, except ...string) url.Values {
 	return out
 }
 
-// full adds access control lists to a response, for callers who may read them.
+// full adds access control lists to a response, if the caller has permission to read them.
 func full(q url.Values) url.Values {
 	q.Set("projection", "full")
 	return q

@@ -332,7 +332,7 @@ func (c *Call) bucketLists(b *store.Bucket, fields map[string]json.RawMessage) (
 	return out, nil
 }
 
-// showsACLs reports whether a response has access control lists, for callers who may read them.
+// showsACLs reports whether a response has access control lists, if the caller has permission to read them.
 func (c *Call) showsACLs(b *store.Bucket) bool {
 	return (c.query.Get("projection") == "full" || (c.full && c.query.Get("projection") == "")) && !b.Settings.IAM.Uniform.Enabled
 }
