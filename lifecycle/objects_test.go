@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -355,13 +356,17 @@ func (w *world) emptied() {
 	}
 }
 
-// drop deletes an object together with its finalizers.
+// drop deletes an object together with its finalizers. A component may add its finalizer again between the two requests,
+// and would then see an ordinary deletion, so the object is deleted only as the patch left it.
 func (w *world) drop(ctx context.Context, obj client.Object) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
-	if err := client.IgnoreNotFound(w.Client.Patch(ctx, obj, patch)); err != nil {
-		w.t.Errorf("take finalizers off %s: %v", obj.GetName(), err)
-	}
-	if err := client.IgnoreNotFound(w.Client.Delete(ctx, obj)); err != nil {
-		w.t.Errorf("delete %s: %v", obj.GetName(), err)
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+		if err := w.Client.Patch(ctx, obj, patch); err != nil {
+			return err
+		}
+		return w.Client.Delete(ctx, obj, client.Preconditions{ResourceVersion: new(obj.GetResourceVersion())})
+	})
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Errorf("delete %s and its finalizers: %v", obj.GetName(), err)
 	}
 }
