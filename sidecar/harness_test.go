@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -164,10 +165,8 @@ func (s *system) run() (stop func()) {
 // launch is run for a Sidecar that may end on its own. The channel receives its error.
 func (s *system) launch() (stop context.CancelFunc, ended <-chan error) {
 	s.t.Helper()
+	s.untilRolesCount()
 	config := s.User(s.user)
-	s.Eventually("the Sidecar's role counts", func(ctx context.Context) error {
-		return s.ClientFor(config).List(ctx, &cosiapi.BucketList{})
-	})
 	if s.wrap != nil {
 		config = s.wrap(config)
 	}
@@ -198,6 +197,21 @@ func (s *system) launch() (stop context.CancelFunc, ended <-chan error) {
 		done <- err
 	}()
 	return cancel, done
+}
+
+// untilRolesCount waits until the API server knows the permissions of the Sidecar's user. It asks as administrator,
+// because judge counts refused requests of the user.
+func (s *system) untilRolesCount() {
+	s.t.Helper()
+	s.untilMay(true, authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"})
+	if s.options.WatchSecrets {
+		s.untilMay(true, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "watch", Namespace: s.namespace})
+	}
+	if s.manager.LeaderNamespace != "" {
+		s.untilMay(true, authorizationv1.ResourceAttributes{
+			Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: s.namespace, Name: sidecar.LeaseName(s.driver.Name()),
+		})
+	}
 }
 
 // bind gives the Sidecar's user a ClusterRole.

@@ -90,7 +90,7 @@ func (s *system) guard() {
 // untilMay waits until the Sidecar's user has a permission, or no longer has it.
 func (s *system) untilMay(want bool, right authorizationv1.ResourceAttributes) {
 	s.t.Helper()
-	s.Eventually(fmt.Sprintf("the rights are those of the namespace: %+v", right), func(ctx context.Context) error {
+	s.Eventually(fmt.Sprintf("the Sidecar may: %t, %+v", want, right), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: s.user, ResourceAttributes: &right}}
 		if err := s.Client.Create(ctx, review); err != nil {
 			return err
