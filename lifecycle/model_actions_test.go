@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -260,11 +259,7 @@ func (m *model) restart() bool {
 	who := pick(m, theController, theSidecar)
 	m.letWatchesGo()
 	p := m.process(who)
-	select { // so that the process is running when it is restarted
-	case <-p.atWork:
-	case <-time.After(patience()):
-		m.t.Fatalf("the %s does not begin", who)
-	}
+	m.begun(p) // so that the process is running when it is restarted
 	if m.random.IntN(2) == 0 {
 		p.die()
 		p.awaitEnd()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
@@ -50,15 +51,25 @@ func TestSkewOfTwoControllers(t *testing.T) {
 	})
 }
 
-// secondController starts a second controller with separate delays of its watches, and returns its view of the
-// world.
+// secondController starts a second controller with separate delays of its watches, waits until it works, and returns its
+// view of the world.
 func (w *world) secondController() *world {
 	w.t.Helper()
 	other := *w
 	other.lags = &lags{}
 	other.lives = &lives{processes: map[string]*process{}, first: w.lives}
-	other.runController()
+	other.begun(other.runController())
 	return &other
+}
+
+// begun waits until the caches of a manager have synced. Before that, it does not do anything.
+func (w *world) begun(p *process) {
+	w.t.Helper()
+	select {
+	case <-p.atWork:
+	case <-time.After(patience()):
+		w.t.Fatalf("the %s does not begin", p.who)
+	}
 }
 
 // TestSkewOfAnOldView deletes objects that a sidecar has just provisioned and recreates them under the same
