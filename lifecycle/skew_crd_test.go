@@ -119,16 +119,16 @@ func TestUpgradeDowngradeUpgrade(t *testing.T) {
 	w := start(t, setup{backoff: patient(), poll: patient().Max, crds: older.manifests(t)})
 	w.newClass("fast")
 	w.newAccessClass("keys")
-	var made []client.Object
+	var users, buckets []client.Object
 	for i, crds := range []crdSet{older, newer, older, newer} {
 		if i > 0 {
 			w.exchange(crds)
 		}
 		claim, bucket := w.provisioned(fmt.Sprintf("photos-%d", i), "fast")
 		access := w.granted(fmt.Sprintf("app-%d", i), "keys", claim.Name)
-		made = append(made, access, claim, bucket)
+		users, buckets = append(users, access, claim), append(buckets, bucket)
 		w.settled()
-		w.ready(made...)
+		w.ready(slices.Concat(users, buckets)...)
 		if has := get(w, bucket).Status.BucketInfo != nil; has != (i%2 == 1) {
 			t.Errorf("exchange %d: the field of newer CRDs is there: %t", i, has)
 		}
@@ -137,8 +137,8 @@ func TestUpgradeDowngradeUpgrade(t *testing.T) {
 	if held := w.driver.Inventory(); len(held.Buckets) != 4 || len(held.Accounts) != 4 {
 		t.Errorf("the backend holds %d buckets and %d accounts, want 4 of each", len(held.Buckets), len(held.Accounts))
 	}
-	w.delete(made...)
-	w.gone(made...)
+	w.delete(users...)
+	w.gone(slices.Concat(users, buckets)...)
 	if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
 		t.Errorf("the backend still holds %+v", left)
 	}
