@@ -174,6 +174,11 @@ func (t *tape) all() []entry {
 	return out
 }
 
+// after returns copies of the entries that began after a mark, in the order of their start.
+func (t *tape) after(mark int) []entry {
+	return slices.DeleteFunc(t.all(), func(e entry) bool { return e.Began <= mark })
+}
+
 // done returns the matching requests that took effect, as "who what", oldest first.
 func (t *tape) done(match func(entry) bool) []string {
 	var out []string
