@@ -21,6 +21,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
@@ -520,8 +521,12 @@ func TestClaimWithoutItsFinalizer(t *testing.T) {
 	w, driver := start(t)
 	claim := w.bind("forced", w.storageClass("", corev1.PersistentVolumeReclaimDelete, nil))
 	again := w.claim(claim.Name, claim.Spec.StorageClassName)
-	testenv.Change(w.Env, claim, func(c *objectbucket.ObjectBucketClaim) { c.Finalizers = nil })
-	if err := client.IgnoreNotFound(w.Client.Delete(t.Context(), claim)); err != nil {
+	// The component may add its finalizer again between the two requests, so only the version without it is deleted.
+	err := retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
+		testenv.Change(w.Env, claim, func(c *objectbucket.ObjectBucketClaim) { c.Finalizers = nil })
+		return w.Client.Delete(t.Context(), claim, client.Preconditions{ResourceVersion: new(claim.ResourceVersion)})
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.Gone(&objectbucket.ObjectBucket{ObjectMeta: metav1.ObjectMeta{Name: objectbucket.NameFor(w.namespace, claim.Name)}})
@@ -531,8 +536,6 @@ func TestClaimWithoutItsFinalizer(t *testing.T) {
 		}
 		return nil
 	})
-	if err := w.Client.Create(t.Context(), again); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	w.Create(again)
 	w.phase(again, objectbucket.PhaseBound, "")
 }
