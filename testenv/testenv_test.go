@@ -136,7 +136,9 @@ func TestAQuotaCounts(t *testing.T) {
 		}
 		return nil
 	})
-	wantNoError(t, e.Client.Create(t.Context(), configMap(ns, "first")))
+	e.Eventually("the admission of requests knows the status", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(e.Client.Create(ctx, configMap(ns, "first")))
+	})
 	if err := e.Client.Create(t.Context(), configMap(ns, "second")); !apierrors.IsForbidden(err) {
 		t.Errorf("%v, want forbidden by the quota", err)
 	}
