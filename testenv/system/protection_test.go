@@ -45,7 +45,7 @@ func copiesOfSecrets(t *testing.T, env *testenv.Env) {
 	}
 	until(t, "the policy and the roles count", func(context.Context) error {
 		for _, c := range []client.Client{namespaced, restorer} {
-			if err := create(c, ordinary); err != nil {
+			if err := create(c, original); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -164,10 +163,25 @@ func TestAWaitThatEndsTellsWhatItSaw(t *testing.T) {
 	s := systemtest.Start(t, system.Options{})
 	claim := newClaim(s.Namespace, "photos", newClass("missing-"+s.Namespace))
 	s.Create(claim)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := system.WaitCondition(ctx, s.Client(), claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	err := system.WaitCondition(ctx, untilReported{s.Client(), cancel}, claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 	wantParts(t, err, s.Namespace+"/photos is not Provisioned=True", "Provisioned=Unknown")
+}
+
+// untilReported ends a wait as soon as a read shows the condition Provisioned.
+type untilReported struct {
+	client.Client
+
+	end context.CancelFunc
+}
+
+func (c untilReported) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	err := c.Client.Get(ctx, key, obj, opts...)
+	if testenv.Condition(obj, cosiapi.ConditionProvisioned).Status != "" {
+		c.end()
+	}
+	return err
 }
 
 // listen serves a driver whose socket never accepts connections.
