@@ -35,7 +35,7 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	if got := up.kubectl(t, env, "get", "cosi", "-A"); !strings.Contains(got, "bucketclaim.objectstorage.k8s.io/sample") || !strings.Contains(got, "bucketaccess.objectstorage.k8s.io/sample") {
 		t.Errorf("kubectl get cosi -A shows neither claim nor access:\n%s", got)
 	}
-	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=30s", "bucketclaim/sample", "bucketaccess/sample")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=3m", "bucketclaim/sample", "bucketaccess/sample")
 	held := up.holders(t, env)
 	for _, lease := range []string{"cosi-controller", "cosi-driver-s3.cooper.dev", "cosi-driver-azure.cooper.dev", "cosi-driver-gcs.cooper.dev"} {
 		if held[lease] == "" {
@@ -55,7 +55,7 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 		t.Errorf("the Secret that was deleted came back with the key %q, want %q", again["AWS_ACCESS_KEY_ID"], env["AWS_ACCESS_KEY_ID"])
 	}
 
-	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=3m")
 	_, err := minioClient(t, env).StatObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{})
 	if code := codeOf(listError(t, env)); code != "InvalidAccessKeyId" {
 		t.Errorf("the credential after its access was deleted: want InvalidAccessKeyId, got %q (stat: %v)", code, err)
@@ -71,12 +71,12 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	if status := anonymousHead(t, env); status != http.StatusForbidden {
 		t.Errorf("the bucket before its claim is deleted, seen by a stranger: want 403, got %d", status)
 	}
-	up.kubectl(t, env, "delete", "bucketclaim", "sample", "--timeout=60s")
-	up.kubectl(t, env, "wait", "--for=delete", "--timeout=60s", "buckets.objectstorage.k8s.io", "--all")
+	up.kubectl(t, env, "delete", "bucketclaim", "sample", "--timeout=3m")
+	up.kubectl(t, env, "wait", "--for=delete", "--timeout=3m", "buckets.objectstorage.k8s.io", "--all")
 	if status := anonymousHead(t, env); status != http.StatusNotFound {
 		t.Errorf("the bucket after its claim was deleted, seen by a stranger: want 404, got %d", status)
 	}
-	up.kubectl(t, env, "delete", "namespace", "tutorial", "--timeout=60s")
+	up.kubectl(t, env, "delete", "namespace", "tutorial", "--timeout=3m")
 	up.interrupt(t)
 	if strings.Contains(up.stderr.String(), "SetLogger") {
 		t.Errorf("a library prints to the terminal:\n%s", up.stderr)
@@ -90,7 +90,7 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	if said := up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/"); strings.Contains(said, "Warning") || !strings.Contains(said, "bucketclass.objectstorage.k8s.io/sample unchanged") {
 		t.Errorf("kubectl apply of what cooper up has applied: %s", said)
 	}
-	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketaccess/sample")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=3m", "bucketaccess/sample")
 	if _, err := os.Stat(filepath.Join(up.data, "kubectl-cache", "discovery")); err != nil {
 		t.Errorf("kubectl remembers the API server elsewhere than in cooper's directory: %v", err)
 	}
@@ -104,7 +104,7 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 			t.Fatalf("delete %s: %v", object.Key, err)
 		}
 	}
-	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=3m")
 }
 
 // useGCS claims a Cloud Storage bucket next to the others and uses it with an S3 client and the HMAC key pair
@@ -113,7 +113,7 @@ func useGCS(t *testing.T, up *upProcess) {
 	t.Helper()
 	env := up.environment(t)
 	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/gcs/")
-	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketclaim/gcs", "bucketaccess/gcs")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=3m", "bucketclaim/gcs", "bucketaccess/gcs")
 	given := up.environment(t, "--secret", "gcs-credentials")
 	for _, key := range []string{"HMAC_ACCESS_ID", "HMAC_SECRET", "CLIENT_EMAIL", "CLIENT_ID", "PRIVATE_KEY_ID", "PRIVATE_KEY", "PROJECT_ID", "BUCKET_NAME", "GCS_ENDPOINT_URL"} {
 		if given[key] == "" {
@@ -132,18 +132,18 @@ func useGCS(t *testing.T, up *upProcess) {
 	if err := client.RemoveObject(t.Context(), given["BUCKET_NAME"], "hello.txt", minio.RemoveObjectOptions{}); err != nil {
 		t.Fatalf("remove: %v", err)
 	}
-	up.kubectl(t, env, "delete", "bucketaccess", "gcs", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketaccess", "gcs", "--timeout=3m")
 	if _, err := client.StatObject(t.Context(), given["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{}); minio.ToErrorResponse(err).StatusCode != http.StatusForbidden {
 		t.Errorf("the credential after its access was deleted: %v", err)
 	}
-	up.kubectl(t, env, "delete", "bucketclaim", "gcs", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketclaim", "gcs", "--timeout=3m")
 }
 
 // useAzure claims a container next to the bucket and uses it with the Azure SDK.
 func useAzure(t *testing.T, env map[string]string, up *upProcess) {
 	t.Helper()
 	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/azure/")
-	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketclaim/azure", "bucketaccess/azure")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=3m", "bucketclaim/azure", "bucketaccess/azure")
 	encoded := up.kubectl(t, env, "get", "secret", "azure-credentials", "-o", "jsonpath={.data.AZURE_STORAGE_SAS_TOKEN}")
 	token, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -160,11 +160,11 @@ func useAzure(t *testing.T, env map[string]string, up *upProcess) {
 	if _, err := blob.Delete(t.Context(), nil); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
-	up.kubectl(t, env, "delete", "bucketaccess", "azure", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketaccess", "azure", "--timeout=3m")
 	if _, err := client.NewListBlobsFlatPager(nil).NextPage(t.Context()); !bloberror.HasCode(err, bloberror.AuthenticationFailed) {
 		t.Errorf("the credential after its access was deleted: want AuthenticationFailed, got %v", err)
 	}
-	up.kubectl(t, env, "delete", "bucketclaim", "azure", "--timeout=60s")
+	up.kubectl(t, env, "delete", "bucketclaim", "azure", "--timeout=3m")
 }
 
 func useAWS(t *testing.T, env map[string]string) {

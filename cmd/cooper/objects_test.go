@@ -119,7 +119,7 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			condition := `{.status.conditions[?(@.type=="` + tc.condition + `")].`
-			up.kubectl(t, env, "wait", "--timeout=60s", tc.object, "--for=jsonpath="+condition+"reason}="+tc.reason)
+			up.kubectl(t, env, "wait", "--timeout=3m", tc.object, "--for=jsonpath="+condition+"reason}="+tc.reason)
 			got := up.kubectl(t, env, "get", tc.object, "-o", "jsonpath="+condition+"status} "+condition+"message}")
 			if !strings.HasPrefix(got, tc.status+" ") {
 				t.Errorf("%s: want %s, got %s", tc.condition, tc.status, got)

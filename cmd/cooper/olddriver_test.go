@@ -189,7 +189,7 @@ func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int
 	printed := w.driver.printed()
 	kubectl("apply", "-f", file)
 	w.killAt(t, printed, killMaking)
-	kubectl("wait", "--for=condition=Provisioned", "--timeout=60s", claim, access)
+	kubectl("wait", "--for=condition=Provisioned", "--timeout=3m", claim, access)
 	makes = w.driver.printed() - printed
 
 	bucket := kubectl("get", claim, "-o", "jsonpath={.status.boundBucketName}")
@@ -215,8 +215,8 @@ func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int
 	printed = w.driver.printed()
 	kubectl("delete", "--wait=false", access, claim)
 	w.killAt(t, printed, killRemoving)
-	kubectl("wait", "--for=delete", "--timeout=60s", access, claim, "secret/"+name)
-	kubectl("wait", "--for=delete", "--timeout=60s", "buckets.objectstorage.k8s.io/"+bucket)
+	kubectl("wait", "--for=delete", "--timeout=3m", access, claim, "secret/"+name)
+	kubectl("wait", "--for=delete", "--timeout=3m", "buckets.objectstorage.k8s.io/"+bucket)
 	if code := codeOf(listError(t, given)); code != "InvalidAccessKeyId" {
 		t.Errorf("the credential after its access was deleted: want InvalidAccessKeyId, got %q", code)
 	}

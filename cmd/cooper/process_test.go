@@ -189,10 +189,10 @@ func (up *upProcess) replaced(t *testing.T, env map[string]string, name string) 
 	before := up.kubectl(t, env, look...)
 	uid, _, _ := strings.Cut(before, " ")
 	up.kubectl(t, env, "delete", "secret", name, "--wait=false")
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for now := before; strings.HasPrefix(now, uid) || strings.HasSuffix(now, " ") || now == ""; now = up.kubectl(t, env, look...) {
 		if time.Now().After(deadline) {
-			t.Fatalf("Secret %s was not written again after a minute: UID and key were %q and are %q", name, before, now)
+			t.Fatalf("Secret %s was not written again in three minutes: UID and key were %q and are %q", name, before, now)
 		}
 	}
 }

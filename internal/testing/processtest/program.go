@@ -22,7 +22,7 @@ import (
 const runAsProgram = "COOPER_TEST_RUN_AS_PROGRAM"
 
 // waitTimeout is the maximum duration of a wait. It only delays failures.
-const waitTimeout = time.Minute
+const waitTimeout = 3 * time.Minute
 
 // ProgramMain must be called first in TestMain. In a process started by StartProgram, it runs the command and does not
 // return.
