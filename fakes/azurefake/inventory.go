@@ -113,14 +113,7 @@ func (s *state) containerInventory(c store.Container) (ContainerInventory, bool)
 		Blobs: s.store.Names(c.Account, c.Name, maxListed), Count: counts.Blobs, Versions: counts.Versions, Snapshots: counts.Snapshots, SoftDeleted: counts.Deleted, Uncommitted: counts.Uncommitted,
 	}
 	for _, p := range c.Policies {
-		one := PolicyInventory{ID: p.ID, Permission: p.Permission}
-		if !p.Start.IsZero() {
-			one.Start = p.Start.Format(store.Stamp)
-		}
-		if !p.Expiry.IsZero() {
-			one.Expiry = p.Expiry.Format(store.Stamp)
-		}
-		out.Policies = append(out.Policies, one)
+		out.Policies = append(out.Policies, PolicyInventory{ID: p.ID, Start: store.StampOf(p.Start), Expiry: store.StampOf(p.Expiry), Permission: p.Permission})
 	}
 	return out, true
 }

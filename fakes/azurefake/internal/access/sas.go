@@ -176,7 +176,7 @@ func (d *Directory) serviceSAS(q url.Values, account Account, t Target) (signatu
 // combine returns each field from the signature or from the stored policy. It rejects a field that both contain.
 func combine(q url.Values, p store.Policy) (permissions, start, expiry string, err error) {
 	fields := []struct{ signed, stored string }{
-		{q.Get("sp"), p.Permission}, {q.Get("st"), stamp(p.Start)}, {q.Get("se"), stamp(p.Expiry)},
+		{q.Get("sp"), p.Permission}, {q.Get("st"), store.StampOf(p.Start)}, {q.Get("se"), store.StampOf(p.Expiry)},
 	}
 	out := make([]string, len(fields))
 	for i, f := range fields {
@@ -186,13 +186,6 @@ func combine(q url.Values, p store.Policy) (permissions, start, expiry string, e
 		out[i] = f.signed + f.stored
 	}
 	return out[0], out[1], out[2], nil
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(store.Stamp)
 }
 
 // scoped checks times and permissions of a SAS for a container or a blob.

@@ -42,7 +42,7 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 	if err := c.scope(&scoped); err != nil {
 		return err
 	}
-	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayStage(e, id) }); err != nil {
+	if err := c.api.Store.View(c.ref(), func(e *store.Entry) error { return c.mayStage(e, id) }); err != nil {
 		return err
 	}
 	body, err := c.receivePart(maxPutBlock)
@@ -226,7 +226,7 @@ func (c *Call) getBlockList(w http.ResponseWriter) error {
 		Committed   *[]blockXML `xml:"CommittedBlocks>Block"`
 		Uncommitted *[]blockXML `xml:"UncommittedBlocks>Block"`
 	}{}
-	err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
+	err := c.api.Store.View(c.ref(), func(e *store.Entry) error {
 		b, err := c.pick(e)
 		if err != nil && !e.HasUncommitted() {
 			return err

@@ -278,16 +278,9 @@ func (c *Call) containerACL(w http.ResponseWriter) error {
 	for _, p := range found.Policies {
 		one := signedIdentifierXML{ID: p.ID}
 		if p != (store.Policy{ID: p.ID}) {
-			one.Policy = &accessPolicyXML{Start: stamp(p.Start), Expiry: stamp(p.Expiry), Permission: p.Permission}
+			one.Policy = &accessPolicyXML{Start: store.StampOf(p.Start), Expiry: store.StampOf(p.Expiry), Permission: p.Permission}
 		}
 		doc.Identifiers = append(doc.Identifiers, one)
 	}
 	return writeXML(w, http.StatusOK, doc)
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(store.Stamp)
 }

@@ -74,7 +74,7 @@ func (c *Call) abortCopy(http.ResponseWriter) error {
 	case action != "abort":
 		return azerr.InvalidHeaderValue
 	}
-	return c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
+	return c.api.Store.View(c.ref(), func(e *store.Entry) error {
 		if e.Current == nil {
 			return azerr.BlobNotFound
 		}
@@ -100,7 +100,7 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	if err := checkBlobName(c.Target.Blob); err != nil {
 		return err
 	}
-	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayWrite(e) }); err != nil {
+	if err := c.api.Store.View(c.ref(), func(e *store.Entry) error { return c.mayWrite(e) }); err != nil {
 		return err
 	}
 	next, err := c.copied(from)
@@ -261,7 +261,7 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.api.Store.View(from.ref(), func(_ store.Container, e *store.Entry) error {
+	err = c.api.Store.View(from.ref(), func(e *store.Entry) error {
 		b, err := from.pick(e)
 		if err != nil {
 			return err

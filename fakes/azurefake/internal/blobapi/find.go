@@ -81,7 +81,7 @@ func (c *Call) findIn(container string, wanted search, l listing, doc *findingsX
 	if container == l.from {
 		from = l.state
 	}
-	_, err := c.api.Store.Walk(c.Target.Account, container, "", from, func(e *store.Entry) bool {
+	err := c.api.Store.Walk(c.Target.Account, container, "", from, func(e *store.Entry) bool {
 		if e.Current == nil {
 			return true
 		}

@@ -54,7 +54,7 @@ func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
 	case cond.noneMatch == "*":
 		return errUnsatisfiable
 	}
-	return c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
+	return c.api.Store.View(c.ref(), func(e *store.Entry) error {
 		b, err := c.pick(e)
 		if err != nil {
 			return err

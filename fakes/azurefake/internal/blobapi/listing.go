@@ -290,7 +290,7 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 	}
 	end := q.Get("endBefore")
 	last := ""
-	_, err = c.api.Store.Walk(c.Target.Account, c.Target.Container, l.prefix, l.from, func(e *store.Entry) bool {
+	err = c.api.Store.Walk(c.Target.Account, c.Target.Container, l.prefix, l.from, func(e *store.Entry) bool {
 		if end != "" && e.Name >= end {
 			return false
 		}

@@ -154,7 +154,7 @@ func (c *Call) putPage(w http.ResponseWriter) error {
 	}
 	clears, err := c.clearsPages()
 	if err == nil {
-		err = c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayPutPage(e, part) })
+		err = c.api.Store.View(c.ref(), func(e *store.Entry) error { return c.mayPutPage(e, part) })
 	}
 	if err != nil {
 		return err

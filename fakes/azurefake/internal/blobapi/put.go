@@ -297,7 +297,7 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayReplace(e, kind) }); err != nil {
+	if err := c.api.Store.View(c.ref(), func(e *store.Entry) error { return c.mayReplace(e, kind) }); err != nil {
 		return err
 	}
 	body, err := c.receive(maxPutBlob)

@@ -37,7 +37,7 @@ func (c *Change) AddBlock(b Block) { c.add = append(c.add, b) }
 func (c *Change) ClearBlocks() { c.clear = true }
 
 // View calls view with an entry, which is empty if nothing exists under the name.
-func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
+func (s *Store) View(ref Ref, view func(*Entry) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	h, err := s.live(ref.Account, ref.Container)
@@ -48,7 +48,7 @@ func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
 	if e == nil {
 		e = &Entry{Name: ref.Name}
 	}
-	return view(h.Container, e.at(s.options.Now()))
+	return view(e.at(s.options.Now()))
 }
 
 // Change calls change to edit an entry and stores the result unless it returns an error. Bodies that are no longer
@@ -82,41 +82,27 @@ func (s *Store) Change(ref Ref, change func(*Change) error) error {
 
 // record writes the change to the journal.
 func (s *Store) record(k string, before *Entry, c *Change) error {
-	if !journal.Writes(s.options.Journal) {
-		return nil
-	}
-	var records []journal.Record
+	write := journal.Begin(s.options.Journal)
 	if c.clear {
 		for id := range before.uncommitted {
-			records = append(records, journal.Delete(tableBlocks, k+sep+id))
+			write.Delete(tableBlocks, k+sep+id)
 		}
 	}
 	for _, b := range c.add {
-		rec, err := journal.Put(tableBlocks, k+sep+b.ID, b)
-		if err != nil {
-			return err
-		}
-		records = append(records, rec)
+		write.Put(tableBlocks, k+sep+b.ID, b)
 	}
-	if len(c.add) == 0 || before.Current != c.Current {
+	switch {
+	case len(c.add) > 0 && before.Current == c.Current:
 		// A staged block does not change the entry, which may be large.
-		rec, err := c.entryRecord(k)
-		if err != nil {
-			return err
-		}
-		records = append(records, rec)
+	case len(c.states()) == 0:
+		write.Delete(tableEntries, k)
+	default:
+		write.Put(tableEntries, k, c.Entry)
 	}
-	if err := s.options.Journal.Append(records...); err != nil {
+	if err := write.Commit(); err != nil {
 		return fmt.Errorf("store a blob: %w", err)
 	}
 	return nil
-}
-
-func (c *Change) entryRecord(k string) (journal.Record, error) {
-	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 && len(c.Deleted) == 0 {
-		return journal.Delete(tableEntries, k), nil
-	}
-	return journal.Put(tableEntries, k, c.Entry)
 }
 
 // settle makes the change visible.
@@ -138,7 +124,7 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 	for _, b := range c.add {
 		next.addBlock(b)
 	}
-	if next.Empty() {
+	if len(next.states()) == 0 && !next.HasUncommitted() {
 		h.entries.Delete(next)
 	} else {
 		h.entries.ReplaceOrInsert(next)
@@ -157,18 +143,18 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 
 // Walk calls show for the entries of a container in the order of their names, until show returns false. It starts at
 // the name from and includes only names with the prefix.
-func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) (Container, error) {
+func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	h, err := s.live(account, container)
 	if err != nil {
-		return Container{}, err
+		return err
 	}
 	now := s.options.Now()
 	h.entries.AscendGreaterOrEqual(&Entry{Name: max(prefix, from)}, func(e *Entry) bool {
 		return strings.HasPrefix(e.Name, prefix) && show(e.at(now))
 	})
-	return h.Container, nil
+	return nil
 }
 
 // Pin keeps the bodies of a blob readable until the returned function is called.
@@ -219,6 +205,14 @@ func NewETag() string {
 
 // Stamp is the format of the times that identify versions and snapshots.
 const Stamp = "2006-01-02T15:04:05.0000000Z"
+
+// StampOf returns a time in the format Stamp, or "" for the zero time.
+func StampOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(Stamp)
+}
 
 // NextStamp returns a stamp for the given time that is later than the stamps of all versions and snapshots of the
 // entry.

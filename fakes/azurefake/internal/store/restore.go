@@ -3,7 +3,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,53 +70,43 @@ func (s *Store) free(k string) error {
 // move stores a container with its blobs under the key of its next state, together with other containers.
 func (s *Store) move(h *holder, next Container, others ...Container) error {
 	moved := &holder{Container: next, entries: h.entries, expires: h.expires}
-	if journal.Writes(s.options.Journal) {
-		records, err := moved.records()
-		if err != nil {
-			return err
-		}
-		records = append(h.removal(), records...)
-		for _, c := range others {
-			rec, err := journal.Put(tableContainers, key(c.Account, c.Name), c)
-			if err != nil {
-				return err
-			}
-			records = append(records, rec)
-		}
-		if err := s.options.Journal.Append(records...); err != nil {
-			return fmt.Errorf("move container %s: %w", h.Name, err)
-		}
+	write := journal.Begin(s.options.Journal)
+	h.erase(write)
+	moved.save(write)
+	for _, c := range others {
+		write.Put(tableContainers, key(c.Account, c.Name), c)
+	}
+	if err := write.Commit(); err != nil {
+		return fmt.Errorf("move container %s: %w", h.Name, err)
 	}
 	s.containers[moved.key()] = moved
 	return nil
 }
 
-// records store the container with its blobs.
-func (h *holder) records() ([]journal.Record, error) {
-	var out []journal.Record
-	var failed error
-	put := func(table, k string, value any) {
-		rec, err := journal.Put(table, k, value)
-		out, failed = append(out, rec), cmp.Or(failed, err)
-	}
-	put(tableContainers, h.key(), h.Container)
+// save stores the container and its blobs.
+func (h *holder) save(write *journal.Change) {
+	write.Put(tableContainers, h.key(), h.Container)
 	h.each(func(e *Entry) {
 		k := h.key() + sep + e.Name
 		for id, b := range e.uncommitted {
-			put(tableBlocks, k+sep+id, b)
+			write.Put(tableBlocks, k+sep+id, b)
 		}
 		if len(e.states()) > 0 {
-			put(tableEntries, k, e)
+			write.Put(tableEntries, k, e)
 		}
 	})
-	return out, failed
 }
 
-// removal returns the journal records that delete the container and its blobs.
-func (h *holder) removal() []journal.Record {
-	out := []journal.Record{journal.Delete(tableContainers, h.key())}
-	h.each(func(e *Entry) { out = append(out, e.removal(h.key())...) })
-	return out
+// erase deletes the container and its blobs.
+func (h *holder) erase(write *journal.Change) {
+	write.Delete(tableContainers, h.key())
+	h.each(func(e *Entry) {
+		k := h.key() + sep + e.Name
+		write.Delete(tableEntries, k)
+		for id := range e.uncommitted {
+			write.Delete(tableBlocks, k+sep+id)
+		}
+	})
 }
 
 // discard removes the bodies of all blobs.
@@ -147,7 +136,9 @@ func (s *Store) purgeContainers() error {
 		if h.KeptUntil.IsZero() || now.Before(h.KeptUntil) {
 			continue
 		}
-		if err := s.options.Journal.Append(h.removal()...); err != nil {
+		write := journal.Begin(s.options.Journal)
+		h.erase(write)
+		if err := write.Commit(); err != nil {
 			return fmt.Errorf("remove container %s: %w", h.Name, err)
 		}
 		s.discard(h)

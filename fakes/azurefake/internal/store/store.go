@@ -5,7 +5,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,29 +87,22 @@ func New(o Options) (*Store, error) {
 }
 
 func (s *Store) load() error {
-	for key, raw := range s.options.Journal.Table(tableContainers) {
-		h := newHolder(Container{})
-		if err := json.Unmarshal(raw, &h.Container); err != nil {
-			return fmt.Errorf("read container %q from the journal: %w", key, err)
-		}
-		s.containers[key] = h
-		s.expireContainer(h.Container)
+	containers, entries, blocks := map[string]Container{}, map[string]*Entry{}, map[string]Block{}
+	j := s.options.Journal
+	if err := errors.Join(journal.Load(j, tableContainers, containers), journal.Load(j, tableEntries, entries), journal.Load(j, tableBlocks, blocks)); err != nil {
+		return err
 	}
-	for key, raw := range s.options.Journal.Table(tableEntries) {
-		e := &Entry{}
-		if err := json.Unmarshal(raw, e); err != nil {
-			return fmt.Errorf("read blob %q from the journal: %w", key, err)
-		}
+	for key, c := range containers {
+		s.containers[key] = newHolder(c)
+		s.expireContainer(c)
+	}
+	for key, e := range entries {
 		if h := s.containers[parent(key)]; h != nil {
 			h.entries.ReplaceOrInsert(e)
 			h.expireWith(e)
 		}
 	}
-	for key, raw := range s.options.Journal.Table(tableBlocks) {
-		var b Block
-		if err := json.Unmarshal(raw, &b); err != nil {
-			return fmt.Errorf("read block %q from the journal: %w", key, err)
-		}
+	for key, b := range blocks {
 		h := s.containers[parent(parent(key))]
 		if h == nil {
 			continue
@@ -265,28 +257,15 @@ func (s *Store) DeleteContainer(account, name string, retention time.Duration, c
 	}
 	gone := h.Container
 	gone.Deleted = s.options.Now()
-	if journal.Writes(s.options.Journal) {
-		rec, err := journal.Put(tableContainers, k, gone)
-		if err != nil {
-			return err
-		}
-		if err := s.options.Journal.Append(append(h.removal(), rec)...); err != nil {
-			return fmt.Errorf("delete container %s: %w", name, err)
-		}
+	write := journal.Begin(s.options.Journal)
+	h.erase(write)
+	write.Put(tableContainers, k, gone)
+	if err := write.Commit(); err != nil {
+		return fmt.Errorf("delete container %s: %w", name, err)
 	}
 	s.discard(h)
 	s.containers[k] = newHolder(gone)
 	return nil
-}
-
-// removal is the records that forget an entry.
-func (e *Entry) removal(container string) []journal.Record {
-	k := container + sep + e.Name
-	records := []journal.Record{journal.Delete(tableEntries, k)}
-	for id := range e.uncommitted {
-		records = append(records, journal.Delete(tableBlocks, k+sep+id))
-	}
-	return records
 }
 
 func (s *Store) put(table, k string, value any) error {

@@ -3,6 +3,8 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
@@ -154,11 +156,7 @@ func (e *Entry) Uncommitted(id string) (Block, bool) {
 
 // UncommittedBlocks returns all uncommitted blocks in no particular order.
 func (e *Entry) UncommittedBlocks() []Block {
-	out := make([]Block, 0, len(e.uncommitted))
-	for _, b := range e.uncommitted {
-		out = append(out, b)
-	}
-	return out
+	return slices.Collect(maps.Values(e.uncommitted))
 }
 
 // CountUncommitted returns the number of uncommitted blocks, and one of them.
@@ -171,11 +169,6 @@ func (e *Entry) CountUncommitted() (n int, one Block) {
 
 // HasUncommitted reports whether there are uncommitted blocks.
 func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
-
-// Empty reports whether the entry contains nothing and can be removed.
-func (e *Entry) Empty() bool {
-	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.Deleted) == 0 && len(e.uncommitted) == 0
-}
 
 // Counts are the numbers of items in a container.
 type Counts struct {
