@@ -199,12 +199,9 @@ func (a *API) putFederation(identity, name string, asked armmsi.FederatedIdentit
 	if !known {
 		status = http.StatusCreated
 	}
-	next := map[string]access.Federation{name: f}
-	for other, kept := range p.Federated {
-		if other != name {
-			next[other] = kept
-		}
-	}
+	next := map[string]access.Federation{}
+	maps.Copy(next, p.Federated)
+	next[name] = f
 	p.Federated = next
 	return a.federationResponse(identity, name, f), status, a.options.Directory.PutPrincipal(p)
 }
@@ -229,13 +226,9 @@ func federationOf(name string, asked armmsi.FederatedIdentityCredential) (access
 }
 
 func (a *API) federationResponse(identity, name string, f access.Federation) armmsi.FederatedIdentityCredential {
-	response := armmsi.FederatedIdentityCredential{
+	return armmsi.FederatedIdentityCredential{
 		ID: to.Ptr(a.identityID(identity) + "/federatedIdentityCredentials/" + name), Name: to.Ptr(name),
 		Type:       to.Ptr("Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"),
-		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(f.Issuer), Subject: to.Ptr(f.Subject)},
+		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(f.Issuer), Subject: to.Ptr(f.Subject), Audiences: to.SliceOfPtrs(f.Audiences...)},
 	}
-	for _, audience := range f.Audiences {
-		response.Properties.Audiences = append(response.Properties.Audiences, to.Ptr(audience))
-	}
-	return response
 }

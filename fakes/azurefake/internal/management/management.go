@@ -155,7 +155,7 @@ func (c *Call) attributes() access.Attributes {
 		}
 		return attributes("@Request", asked.Properties.RoleDefinitionID, asked.Properties.PrincipalID, asked.Properties.PrincipalType)
 	case roles + "roleAssignments/delete":
-		if found, exists := c.api.assignment(c.route.scope, path.Base(c.r.URL.Path)); exists {
+		if found, err := c.assignment(path.Base(c.r.URL.Path)); err == nil {
 			return attributes("@Resource", &found.Role, &found.PrincipalID, kindOf(found.User))
 		}
 	}
@@ -202,7 +202,7 @@ func fromSDK(err error) *azerr.Error {
 	return azerr.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: "+err.Error())
 }
 
-// respond returns the value or error in the form of the SDK's fake server.
+// respond returns the value, or the error if there is one, in the form of the SDK's fake server.
 func respond[T any](status int, value T, err error) (ok fake.Responder[T], failed fake.ErrorResponder) {
 	if err != nil {
 		failed.SetError(err)

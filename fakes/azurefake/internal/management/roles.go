@@ -41,15 +41,12 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 			return respond(status, put{RoleAssignment: c.api.assignmentResponse(made)}, err)
 		},
 		Get: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
-			found, ok := c.api.assignment(c.route.scope, name)
-			if !ok {
-				return respond(0, get{}, missing("RoleAssignmentNotFound", c.Resource))
-			}
-			return respond(http.StatusOK, get{RoleAssignment: c.api.assignmentResponse(found)}, nil)
+			found, err := c.assignment(name)
+			return respond(http.StatusOK, get{RoleAssignment: c.api.assignmentResponse(found)}, err)
 		},
 		Delete: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
-			found, ok := c.api.assignment(c.route.scope, name)
-			if !ok {
+			found, err := c.assignment(name)
+			if err != nil {
 				return respond(http.StatusNoContent, del{}, nil)
 			}
 			return respond(http.StatusOK, del{RoleAssignment: c.api.assignmentResponse(found)}, directory.RemoveAssignment(found.ID))
@@ -120,14 +117,14 @@ func roleSelection(filter string) (func(access.Role) bool, error) {
 	return func(r access.Role) bool { return r.Name == value }, nil
 }
 
-// assignment finds a role assignment by its scope and name.
-func (a *API) assignment(scope, name string) (access.Assignment, bool) {
-	for _, one := range a.options.Directory.Assignments() {
-		if strings.EqualFold(one.ID, name) && strings.EqualFold(one.Scope, scope) {
-			return one, true
+// assignment finds a role assignment at the scope of the call by its name.
+func (c *Call) assignment(name string) (access.Assignment, error) {
+	for _, one := range c.api.options.Directory.Assignments() {
+		if strings.EqualFold(one.ID, name) && strings.EqualFold(one.Scope, c.route.scope) {
+			return one, nil
 		}
 	}
-	return access.Assignment{}, false
+	return access.Assignment{}, missing("RoleAssignmentNotFound", c.Resource)
 }
 
 // putAssignment creates a role assignment. Repeating an identical assignment succeeds. A different assignment with an
@@ -313,13 +310,6 @@ func kindOfRole(r access.Role) string {
 }
 
 func (a *API) roleResponse(r access.Role) armauthorization.RoleDefinition {
-	pointers := func(in []string) []*string {
-		out := []*string{}
-		for _, one := range in {
-			out = append(out, to.Ptr(one))
-		}
-		return out
-	}
 	scopes := []string{"/"}
 	if r.Custom() {
 		scopes = r.Scopes
@@ -327,9 +317,10 @@ func (a *API) roleResponse(r access.Role) armauthorization.RoleDefinition {
 	return armauthorization.RoleDefinition{
 		ID: to.Ptr(a.roleID(r.ID)), Name: to.Ptr(r.ID), Type: to.Ptr("Microsoft.Authorization/roleDefinitions"),
 		Properties: &armauthorization.RoleDefinitionProperties{
-			RoleName: to.Ptr(r.Name), RoleType: to.Ptr(kindOfRole(r)), AssignableScopes: pointers(scopes),
+			RoleName: to.Ptr(r.Name), RoleType: to.Ptr(kindOfRole(r)), AssignableScopes: to.SliceOfPtrs(scopes...),
 			Permissions: []*armauthorization.Permission{{
-				Actions: pointers(r.Actions), NotActions: pointers(r.NotActions), DataActions: pointers(r.DataActions), NotDataActions: pointers(r.NotDataActions),
+				Actions: to.SliceOfPtrs(r.Actions...), NotActions: to.SliceOfPtrs(r.NotActions...),
+				DataActions: to.SliceOfPtrs(r.DataActions...), NotDataActions: to.SliceOfPtrs(r.NotDataActions...),
 			}},
 		},
 	}
