@@ -18,6 +18,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
 )
 
@@ -116,14 +117,16 @@ type loginExchange struct {
 	client string
 }
 
-func (x *loginExchange) describe() description {
+// Describe implements exchange.
+func (x *loginExchange) Describe() calls.Description {
 	if strings.HasSuffix(x.r.URL.Path, "openid-configuration") {
-		return description{operation: "login:Discover"}
+		return calls.Description{Operation: "login:Discover"}
 	}
-	return description{operation: "login:Token", principal: x.client}
+	return calls.Description{Operation: "login:Token", Principal: x.client}
 }
 
-func (x *loginExchange) fail(w http.ResponseWriter, e *azerr.Error) {
+// Fail implements exchange.
+func (x *loginExchange) Fail(w http.ResponseWriter, e *azerr.Error) {
 	number := 0
 	if code, _, found := strings.Cut(strings.TrimPrefix(e.Message, "AADSTS"), ":"); found {
 		number, _ = strconv.Atoi(code) // injected errors may have no number
@@ -141,7 +144,8 @@ func respondJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(raw) // fails only if the client has disconnected
 }
 
-func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
+// Serve implements exchange.
+func (x *loginExchange) Serve(w http.ResponseWriter) *azerr.Error {
 	tenant, _, _ := strings.Cut(strings.TrimPrefix(x.r.URL.Path, "/"), "/")
 	if tenant != x.server.directory.TenantID() {
 		return x.refuse(w, azerr.New(http.StatusBadRequest, "invalid_tenant", "AADSTS90002: Tenant '"+tenant+"' not found."))
@@ -163,7 +167,7 @@ func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
 }
 
 func (x *loginExchange) refuse(w http.ResponseWriter, e *azerr.Error) *azerr.Error {
-	x.fail(w, e)
+	x.Fail(w, e)
 	return e
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
-	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
-	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -19,15 +17,13 @@ import (
 
 // exchange is a call to any service whose operation has been determined.
 type exchange interface {
-	// describe describes the call with the information available so far.
-	describe() description
-	// serve writes the response and returns its error, or nil for success.
-	serve(w http.ResponseWriter) *azerr.Error
-	// fail writes an injected error.
-	fail(w http.ResponseWriter, e *azerr.Error)
+	// Describe describes the call with the information available so far.
+	Describe() calls.Description
+	// Serve writes the response and returns its error, or nil for success.
+	Serve(w http.ResponseWriter) *azerr.Error
+	// Fail writes an injected error.
+	Fail(w http.ResponseWriter, e *azerr.Error)
 }
-
-type description struct{ operation, resource, principal string }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,29 +41,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
 		x := held.exchange(r, requestID)
-		return handling{x}, []string{x.describe().principal}
+		return handling{x}, []string{x.Describe().Principal}
 	})
 }
 
 // handling adapts an exchange for package calls.
 type handling struct{ exchange }
 
-// Describe implements calls.Exchange.
-func (a handling) Describe() calls.Description {
-	d := a.describe()
-	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: d.principal}
-}
-
 // Serve implements calls.Exchange.
 func (a handling) Serve(w http.ResponseWriter) string {
-	if e := a.serve(w); e != nil {
+	if e := a.exchange.Serve(w); e != nil {
 		return e.Code
 	}
 	return ""
 }
 
 // Fail implements calls.Exchange.
-func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) { a.fail(w, injected(rule)) }
+func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) {
+	a.exchange.Fail(w, injected(rule))
+}
 
 // injected returns the error of a rule.
 func injected(rule *fault.Rule) *azerr.Error {
@@ -105,46 +97,7 @@ func (s *state) exchange(r *http.Request, requestID string) exchange {
 		return &loginExchange{server: s, r: r}
 	}
 	if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); first == managementRoot {
-		return &managementExchange{s.management.Prepare(r)}
+		return s.management.Prepare(r)
 	}
-	return &blobExchange{p: s.blobs.Prepare(r, requestID), claimed: claimed(r)}
-}
-
-// blobExchange is a call to the Blob service.
-type blobExchange struct {
-	p *blobapi.Call
-	// claimed is the caller's claimed identity, before verification.
-	claimed string
-}
-
-func (x *blobExchange) describe() description {
-	d := description{operation: string(x.p.Operation), resource: x.p.Resource(), principal: x.claimed}
-	if x.p.Caller != nil && x.p.Caller.Name != "" {
-		d.principal = x.p.Caller.Name
-	}
-	return d
-}
-
-func (x *blobExchange) serve(w http.ResponseWriter) *azerr.Error { return x.p.Serve(w) }
-
-func (x *blobExchange) fail(w http.ResponseWriter, e *azerr.Error) { x.p.Fail(w, e) }
-
-// managementExchange is a call to Azure Resource Manager.
-type managementExchange struct{ c *management.Call }
-
-func (x *managementExchange) describe() description {
-	return description{operation: x.c.Operation, resource: x.c.Resource, principal: x.c.Caller}
-}
-
-func (x *managementExchange) serve(w http.ResponseWriter) *azerr.Error { return x.c.Serve(w) }
-
-func (x *managementExchange) fail(w http.ResponseWriter, e *azerr.Error) { management.Fail(w, e) }
-
-// claimed returns the caller's claimed name without verifying anything.
-func claimed(r *http.Request) string {
-	if _, value, ok := strings.Cut(r.Header.Get("Authorization"), "SharedKey "); ok {
-		name, _, _ := strings.Cut(value, ":")
-		return name
-	}
-	return r.URL.Query().Get("si")
+	return s.blobs.Prepare(r, requestID)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/accept"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 )
 
 // Version is the service version for requests that do not specify one.
@@ -243,12 +244,20 @@ func blobRoutes() map[string]route {
 	}
 }
 
-// Resource returns the target as container/blob, for the record of calls.
-func (c *Call) Resource() string {
-	if c.Target.Blob == "" {
-		return c.Target.Container
+// Describe returns the fields of the call in the record of calls. Until Serve has verified the caller, the principal is
+// the name that the request claims.
+func (c *Call) Describe() calls.Description {
+	d := calls.Description{Operation: string(c.Operation), Resource: c.Target.Container, Principal: c.query.Get("si")}
+	if c.Target.Blob != "" {
+		d.Resource += "/" + c.Target.Blob
 	}
-	return c.Target.Container + "/" + c.Target.Blob
+	if _, credential, ok := strings.Cut(c.r.Header.Get("Authorization"), "SharedKey "); ok {
+		d.Principal, _, _ = strings.Cut(credential, ":")
+	}
+	if c.Caller != nil && c.Caller.Name != "" {
+		d.Principal = c.Caller.Name
+	}
+	return d
 }
 
 // Serve performs the call and returns the error in the response, or nil if the call succeeded.

@@ -29,6 +29,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 )
 
 // Options are the arguments of New. All fields are required.
@@ -76,12 +77,17 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
+// Describe returns the fields of the call in the record of calls.
+func (c *Call) Describe() calls.Description {
+	return calls.Description{Operation: c.Operation, Resource: c.Resource, Principal: c.Caller}
+}
+
 // Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
 	if e := c.refused(); e != nil {
-		Fail(w, e)
+		c.Fail(w, e)
 		return e
 	}
 	// The SDK's servers learn from the context which call it is. They must not see its end: they would write to a
@@ -92,7 +98,7 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	response, err := c.route.transport(c).Do(r)
 	if err != nil {
 		e := fromSDK(err)
-		Fail(w, e)
+		c.Fail(w, e)
 		return e
 	}
 	defer func() { _ = response.Body.Close() }() // holds bytes that are in memory
@@ -172,7 +178,7 @@ func attributes(source string, role, principal *string, kind *armauthorization.P
 }
 
 // Fail sends an error in the format of Azure Resource Manager.
-func Fail(w http.ResponseWriter, e *azerr.Error) {
+func (*Call) Fail(w http.ResponseWriter, e *azerr.Error) {
 	type detail struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
