@@ -27,15 +27,11 @@ type Target struct {
 
 func (t Target) policy(id string) (store.Policy, error) {
 	c, err := t.Stored()
-	if err != nil {
+	at := slices.IndexFunc(c.Policies, func(p store.Policy) bool { return p.ID == id })
+	if err != nil || at < 0 {
 		return store.Policy{}, azerr.AuthenticationFailed("SAS identifier cannot be found for specified signed identifier")
 	}
-	for _, p := range c.Policies {
-		if p.ID == id {
-			return p, nil
-		}
-	}
-	return store.Policy{}, azerr.AuthenticationFailed("SAS identifier cannot be found for specified signed identifier")
+	return c.Policies[at], nil
 }
 
 // resource is the resource ID that roles are compared with.
@@ -95,16 +91,12 @@ func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	case scheme != "":
 		return c, azerr.New(http.StatusBadRequest, "InvalidAuthenticationInfo", "Authentication information is not given in the correct format. Check the value of Authorization header.")
 	case r.URL.Query().Has("sig"):
-		return c, c.authenticateSAS(r, t)
+		c.Kind, c.Name = kindOf(r.URL.Query())
+		s, err := d.signed(r, account, t)
+		c.sas, c.ObjectID = s, s.delegate
+		return c, err
 	}
 	return c, nil
-}
-
-func (c *Caller) authenticateSAS(r *http.Request, t Target) error {
-	c.Kind, c.Name = kindOf(r.URL.Query())
-	s, err := c.directory.signed(r, t)
-	c.sas, c.ObjectID = s, s.delegate
-	return err
 }
 
 func kindOf(q url.Values) (Kind, string) {
@@ -123,19 +115,11 @@ func kindOf(q url.Values) (Kind, string) {
 // none.
 func (c *Caller) Override(header string) string {
 	param := map[string]string{"Cache-Control": "rscc", "Content-Disposition": "rscd", "Content-Encoding": "rsce", "Content-Language": "rscl", "Content-Type": "rsct"}[header]
-	if c.sas.values == nil || param == "" {
-		return ""
-	}
 	return c.sas.values.Get(param)
 }
 
 // Scope returns the encryption scope for blobs written with the signature, or "" if the signature sets none.
-func (c *Caller) Scope() string {
-	if c.sas.values == nil {
-		return ""
-	}
-	return c.sas.values.Get("ses")
-}
+func (c *Caller) Scope() string { return c.sas.values.Get("ses") }
 
 // Authorize returns an error if the caller may not perform the operation.
 func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
@@ -146,7 +130,7 @@ func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
 	if exists {
 		return c.authorize(op, "w")
 	}
-	return c.authorize(op, "")
+	return c.Authorize(op)
 }
 
 // authorize decides; anyOf replaces the permissions of a signature that would do.
@@ -175,7 +159,7 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 func (c *Caller) AuthorizeBreak(op Operation) error { return c.authorize(op, "wd") }
 
 func (c *Caller) byRole(op Operation, anyOf string) error {
-	action, resource := needs(op).action, c.target.resource()
+	action, resource := needed[op].action, c.target.resource()
 	switch {
 	case action == "":
 	case c.directory.Allowed(c.ObjectID, action, resource, nil):
@@ -188,15 +172,12 @@ func (c *Caller) byRole(op Operation, anyOf string) error {
 
 // anonymous allows access according to the container's public access level.
 func (c *Caller) anonymous(op Operation) error {
-	stored, err := c.target.Stored()
 	public := map[string][]Operation{
 		"blob":      {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, GetPageRanges},
 		"container": {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, GetPageRanges, ListBlobs, GetContainerProperties},
 	}
-	if err == nil {
-		if slices.Contains(public[stored.PublicAccess], op) {
-			return nil
-		}
+	if stored, err := c.target.Stored(); err == nil && slices.Contains(public[stored.PublicAccess], op) {
+		return nil
 	}
 	if c.version >= "2019-12-12" {
 		return azerr.New(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.")

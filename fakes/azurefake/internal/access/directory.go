@@ -9,25 +9,14 @@ package access
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
-)
-
-// Tables of the journal.
-const (
-	tableAccounts    = "accounts"
-	tablePrincipals  = "principals"
-	tableAssignments = "assignments"
-	tableTenant      = "tenant"
-	tableRoles       = "roles"
 )
 
 // MaxRetention is the maximum number of days for which deleted containers can be restored.
@@ -103,61 +92,38 @@ type tenant struct {
 	Key []byte `json:"key"`
 }
 
-// Directory holds accounts, principals and role assignments.
+// Directory holds accounts, principals, roles and role assignments.
 type Directory struct {
-	journal journal.Journal
-	now     func() time.Time
+	now    func() time.Time
+	tenant tenant
 
-	mu          sync.RWMutex
-	tenant      tenant
-	accounts    map[string]Account
-	principals  map[string]Principal
-	assignments map[string]Assignment
+	accounts    table[Account]
+	principals  table[Principal]
+	assignments table[Assignment]
 	// roles are the custom ones; the built-in ones are in builtIn.
-	roles map[string]Role
+	roles table[Role]
 }
 
 // NewDirectory opens the directory with the contents of the journal.
 func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
-	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}, roles: map[string]Role{}}
-	err := journal.Load(j, tableAccounts, d.accounts)
-	if err == nil {
-		err = journal.Load(j, tableRoles, d.roles)
+	d := &Directory{
+		now:         now,
+		accounts:    table[Account]{journal: j, name: "accounts"},
+		principals:  table[Principal]{journal: j, name: "principals"},
+		assignments: table[Assignment]{journal: j, name: "assignments"},
+		roles:       table[Role]{journal: j, name: "roles"},
 	}
-	if err == nil {
-		err = journal.Load(j, tablePrincipals, d.principals)
-	}
-	if err == nil {
-		err = journal.Load(j, tableAssignments, d.assignments)
-	}
-	tenants := map[string]tenant{}
-	if err == nil {
-		err = journal.Load(j, tableTenant, tenants)
-	}
-	if err != nil {
+	tenants := table[tenant]{journal: j, name: "tenant"}
+	if err := errors.Join(d.accounts.load(), d.principals.load(), d.assignments.load(), d.roles.load(), tenants.load()); err != nil {
 		return nil, err
 	}
-	known, ok := tenants["tenant"]
-	if !ok {
-		known = tenant{ID: uuid.NewString(), Key: randomBytes(32)}
-		err = d.put(tableTenant, "tenant", known)
+	known, ok := tenants.get("tenant")
+	if ok {
+		d.tenant = known
+		return d, nil
 	}
-	d.tenant = known
-	return d, err
-}
-
-func (d *Directory) put(table, key string, value any) error {
-	if err := journal.Save(d.journal, table, key, value); err != nil {
-		return fmt.Errorf("store %s: %w", table, err)
-	}
-	return nil
-}
-
-func (d *Directory) remove(table, key string) error {
-	if err := d.journal.Append(journal.Delete(table, key)); err != nil {
-		return fmt.Errorf("delete %s: %w", table, err)
-	}
-	return nil
+	d.tenant = tenant{ID: uuid.NewString(), Key: randomBytes(32)}
+	return d, tenants.put("tenant", d.tenant)
 }
 
 func randomBytes(n int) []byte {
@@ -173,120 +139,50 @@ func NewKey() string { return base64.StdEncoding.EncodeToString(randomBytes(64))
 func (d *Directory) TenantID() string { return d.tenant.ID }
 
 // Account returns an account by name.
-func (d *Directory) Account(name string) (Account, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	a, ok := d.accounts[name]
-	return a, ok
-}
+func (d *Directory) Account(name string) (Account, bool) { return d.accounts.get(name) }
 
 // Accounts returns all accounts, ordered by name.
 func (d *Directory) Accounts() []Account {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(d.accounts), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+	return d.accounts.sorted(func(a Account) string { return a.Name })
 }
 
 // PutAccount adds or replaces an account.
-func (d *Directory) PutAccount(a Account) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.putAccount(a)
-}
-
-func (d *Directory) putAccount(a Account) error {
-	if err := d.put(tableAccounts, a.Name, a); err != nil {
-		return err
-	}
-	d.accounts[a.Name] = a
-	return nil
-}
+func (d *Directory) PutAccount(a Account) error { return d.accounts.put(a.Name, a) }
 
 // ChangeAccount calls change to edit an account and stores the result.
 func (d *Directory) ChangeAccount(name string, change func(*Account)) (Account, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	a, ok := d.accounts[name]
-	if !ok {
+	a, exists, err := d.accounts.change(name, change)
+	if !exists {
 		return a, fmt.Errorf("there is no storage account %q", name)
 	}
-	change(&a)
-	return a, d.putAccount(a)
+	return a, err
 }
 
 // PutPrincipal adds or replaces a principal.
-func (d *Directory) PutPrincipal(p Principal) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.put(tablePrincipals, p.ObjectID, p); err != nil {
-		return err
-	}
-	d.principals[p.ObjectID] = p
-	return nil
-}
+func (d *Directory) PutPrincipal(p Principal) error { return d.principals.put(p.ObjectID, p) }
 
 // RemovePrincipal deletes a principal. Its role assignments remain, as in Azure.
-func (d *Directory) RemovePrincipal(objectID string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.remove(tablePrincipals, objectID); err != nil {
-		return err
-	}
-	delete(d.principals, objectID)
-	return nil
-}
+func (d *Directory) RemovePrincipal(objectID string) error { return d.principals.remove(objectID) }
 
 // Principal returns a principal by object ID.
-func (d *Directory) Principal(objectID string) (Principal, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	p, ok := d.principals[objectID]
-	return p, ok
-}
+func (d *Directory) Principal(objectID string) (Principal, bool) { return d.principals.get(objectID) }
 
 // Principals returns all principals, ordered by name.
 func (d *Directory) Principals() []Principal {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(d.principals), func(a, b Principal) int { return strings.Compare(a.Name, b.Name) })
+	return d.principals.sorted(func(p Principal) string { return p.Name })
 }
 
 func (d *Directory) principalOf(clientID string) (Principal, bool) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for _, p := range d.principals {
-		if strings.EqualFold(p.ClientID, clientID) {
-			return p, true
-		}
-	}
-	return Principal{}, false
+	return d.principals.find(func(p Principal) bool { return strings.EqualFold(p.ClientID, clientID) })
 }
 
 // PutAssignment adds or replaces a role assignment.
-func (d *Directory) PutAssignment(a Assignment) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.put(tableAssignments, a.ID, a); err != nil {
-		return err
-	}
-	d.assignments[a.ID] = a
-	return nil
-}
+func (d *Directory) PutAssignment(a Assignment) error { return d.assignments.put(a.ID, a) }
 
 // RemoveAssignment deletes a role assignment.
-func (d *Directory) RemoveAssignment(id string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.remove(tableAssignments, id); err != nil {
-		return err
-	}
-	delete(d.assignments, id)
-	return nil
-}
+func (d *Directory) RemoveAssignment(id string) error { return d.assignments.remove(id) }
 
 // Assignments returns all role assignments, ordered by ID.
 func (d *Directory) Assignments() []Assignment {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(d.assignments), func(a, b Assignment) int { return strings.Compare(a.ID, b.ID) })
+	return d.assignments.sorted(func(a Assignment) string { return a.ID })
 }

@@ -80,8 +80,6 @@ const (
 	actionDelegation = actionService + "generateUserDelegationKey/action"
 )
 
-func needs(op Operation) need { return needed[op] }
-
 // adds reports whether the permission to add blobs is sufficient for the operation. "Permissions for calling data
 // operations" allows this if nothing is overwritten.
 func adds(op Operation) bool {

@@ -3,7 +3,6 @@
 package access
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -99,72 +98,43 @@ func builtIn() []Role {
 
 // Roles returns all role definitions: the built-in ones, then the custom ones ordered by ID.
 func (d *Directory) Roles() []Role {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	custom := slices.SortedFunc(maps.Values(d.roles), func(a, b Role) int { return strings.Compare(a.ID, b.ID) })
-	return append(builtIn(), custom...)
+	return append(builtIn(), d.roles.sorted(func(r Role) string { return r.ID })...)
 }
 
-// Role returns a role definition by its ID.
+// Role returns a role definition by its ID, in any case.
 func (d *Directory) Role(id string) (Role, bool) {
-	for _, r := range d.Roles() {
-		if strings.EqualFold(r.ID, id) {
-			return r, true
-		}
+	id = strings.ToLower(id)
+	if r, custom := d.roles.get(id); custom {
+		return r, true
 	}
-	return Role{}, false
+	roles := builtIn()
+	at := slices.IndexFunc(roles, func(r Role) bool { return r.ID == id })
+	if at < 0 {
+		return Role{}, false
+	}
+	return roles[at], true
 }
 
 // PutRole adds or replaces a custom role.
-func (d *Directory) PutRole(r Role) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.put(tableRoles, r.ID, r); err != nil {
-		return err
-	}
-	d.roles[r.ID] = r
-	return nil
-}
+func (d *Directory) PutRole(r Role) error { return d.roles.put(r.ID, r) }
 
 // RemoveRole deletes a custom role.
-func (d *Directory) RemoveRole(id string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.remove(tableRoles, id); err != nil {
-		return err
-	}
-	delete(d.roles, id)
-	return nil
-}
+func (d *Directory) RemoveRole(id string) error { return d.roles.remove(id) }
 
 // Allowed reports whether a role assignment gives the principal permission for the action. The assignment must be for
 // the resource or a resource above it. If the assignment has a condition, it must hold for the attributes.
 func (d *Directory) Allowed(objectID, action, resource string, about Attributes) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for _, a := range d.assignments {
-		if a.PrincipalID != objectID || !Under(resource, a.Scope) || !d.roleAllows(a.Role, action) {
-			continue
+	_, allowed := d.assignments.find(func(a Assignment) bool {
+		if a.PrincipalID != objectID || !Under(resource, a.Scope) {
+			return false
 		}
-		// One that cannot be evaluated allows nothing.
-		if holds, err := Holds(a.Condition, action, about); a.Condition == "" || err == nil && holds {
-			return true
+		if role, known := d.Role(a.Role); !known || !role.allows(action) {
+			return false
 		}
-	}
-	return false
-}
-
-// roleAllows is for callers that hold the lock.
-func (d *Directory) roleAllows(id, action string) bool {
-	if r, custom := d.roles[id]; custom {
-		return r.allows(action)
-	}
-	for _, r := range builtIn() {
-		if strings.EqualFold(r.ID, id) {
-			return r.allows(action)
-		}
-	}
-	return false
+		holds, err := Holds(a.Condition, action, about)
+		return a.Condition == "" || err == nil && holds // one that cannot be evaluated allows nothing
+	})
+	return allowed
 }
 
 // Under reports whether a resource is the scope itself or below it. Both are resource IDs.

@@ -47,12 +47,8 @@ type signature struct {
 }
 
 // signed checks the SAS in the query of a request.
-func (d *Directory) signed(r *http.Request, t Target) (signature, error) {
+func (d *Directory) signed(r *http.Request, account Account, t Target) (signature, error) {
 	q := r.URL.Query()
-	account, ok := d.Account(t.Account)
-	if !ok {
-		return signature{}, azerr.AuthenticationFailed("There is no such account.")
-	}
 	if q.Get("sv") < versionFirst {
 		return signature{}, azerr.AuthenticationFailed("sv is mandatory. Cannot be empty")
 	}
@@ -305,7 +301,7 @@ func ParseTime(value string) (time.Time, error) {
 
 // covers checks that the signature allows the operation on the target.
 func (s signature) covers(op Operation, anyOf string) error {
-	n := needs(op)
+	n := needed[op]
 	want := n.service
 	if s.account {
 		want = n.account

@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -113,7 +114,7 @@ func canonicalResource(r *http.Request, account, path string) string {
 	}
 	var text strings.Builder
 	text.WriteString("/" + account + path)
-	for _, name := range slices.Sorted(keysOf(params)) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
 		v := params[name]
 		slices.Sort(v)
 		text.WriteString("\n" + name + ":" + strings.Join(v, ","))
@@ -121,35 +122,15 @@ func canonicalResource(r *http.Request, account, path string) string {
 	return text.String()
 }
 
-func keysOf[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // byWeight orders header names like the service's culture-aware comparison: punctuation counts less than letters and
 // digits, and a hyphen only matters between names that are otherwise equal.
 func byWeight(a, b string) int {
-	if c := strings.Compare(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", "")); c != 0 {
-		return weigh(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", ""))
-	}
-	return strings.Compare(b, a)
+	letters := func(name string) []byte { return []byte(strings.ReplaceAll(name, "-", "")) }
+	order := slices.CompareFunc(letters(a), letters(b), func(x, y byte) int { return weight(x) - weight(y) })
+	return cmp.Or(order, strings.Compare(b, a))
 }
 
-// weigh compares two names character by character: underscore before digits before letters.
-func weigh(a, b string) int {
-	for i := range min(len(a), len(b)) {
-		if wa, wb := weight(a[i]), weight(b[i]); wa != wb {
-			return wa - wb
-		}
-	}
-	return len(a) - len(b)
-}
-
+// weight orders characters: underscore before digits before letters.
 func weight(c byte) int {
 	switch {
 	case c >= 'a' && c <= 'z':
