@@ -274,13 +274,11 @@ func (d *Directory) window(start, expiry string) error {
 	if err != nil {
 		return azerr.AuthenticationFailed("Signature fields not well formed.")
 	}
-	now := d.now().UTC()
-	begin := time.Time{}
-	if start != "" {
-		if begin, err = ParseTime(start); err != nil {
-			return azerr.AuthenticationFailed("Signature fields not well formed.")
-		}
+	begin, err := ParseOptionalTime(start)
+	if err != nil {
+		return azerr.AuthenticationFailed("Signature fields not well formed.")
 	}
+	now := d.now().UTC()
 	if now.Before(begin) || !now.Before(end) {
 		return azerr.AuthenticationFailed("Signature not valid in the specified time frame: Start [%s] - Expiry [%s] - Current [%s]", start, expiry, now.Format(http.TimeFormat))
 	}
@@ -297,6 +295,14 @@ func ParseTime(value string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is not a valid time: %w", value, err)
+}
+
+// ParseOptionalTime is ParseTime for a time that may be "", which it returns as the zero time.
+func ParseOptionalTime(value string) (time.Time, error) {
+	if value == "" {
+		return time.Time{}, nil
+	}
+	return ParseTime(value)
 }
 
 // covers checks that the signature allows the operation on the target.

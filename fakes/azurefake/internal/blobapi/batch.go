@@ -27,7 +27,6 @@ const (
 )
 
 var (
-	errBatch      = azerr.New(http.StatusBadRequest, "InvalidInput", "One of the request inputs is not valid.")
 	errBatchCount = azerr.New(http.StatusBadRequest, "ExceedsMaxBatchRequestCount", "The batch operation exceeds maximum number of allowed subrequests.")
 	errBatchKinds = azerr.New(http.StatusBadRequest, "AllBatchSubRequestsShouldBeSameApi", "All batch subrequests should be the same api.")
 )
@@ -96,7 +95,7 @@ func boundaryOf(parameters string) (string, error) {
 	}
 	switch {
 	case len(out) > 1:
-		return "", errBatch
+		return "", azerr.InvalidInput
 	case len(out) == 0 || out[0] == "":
 		return "", azerr.InvalidHeaderValue
 	}
@@ -140,7 +139,7 @@ func (c *Call) readBatch(body, boundary string) ([]batched, error) {
 		}
 		switch {
 		case op != access.DeleteBlob && op != access.SetBlobTier, c.Target.Container != "" && one.Target.Container != c.Target.Container:
-			return nil, errBatch
+			return nil, azerr.InvalidInput
 		case kind != "" && kind != op:
 			return nil, errBatchKinds
 		}
@@ -175,7 +174,7 @@ func splitBatch(body, boundary string) ([]string, error) {
 	rest, ok := strings.CutPrefix(body, begin)
 	end := strings.LastIndex(rest, "--"+boundary+"--")
 	if !ok || end < 0 {
-		return nil, errBatch
+		return nil, azerr.InvalidInput
 	}
 	return strings.Split(rest[:end], begin), nil
 }
@@ -189,7 +188,7 @@ func readBatched(text string) (id string, r *http.Request, err error) {
 	line, fields, _ := strings.Cut(strings.TrimRight(text, "\r\n"), "\r\n")
 	for header := range strings.SplitSeq(about+"\r\n"+fields, "\r\n") {
 		if header != "" && !headerLine.MatchString(header) {
-			return "", nil, errBatch
+			return "", nil, azerr.InvalidInput
 		}
 		if name, value, _ := strings.Cut(header, ": "); strings.EqualFold(name, "Content-ID") {
 			id = value
@@ -197,7 +196,7 @@ func readBatched(text string) (id string, r *http.Request, err error) {
 	}
 	r, err = http.ReadRequest(bufio.NewReader(strings.NewReader(line + "\r\n" + fields + "\r\n\r\n")))
 	if err != nil || r.ContentLength != 0 || r.URL.Host != "" || !strings.HasPrefix(r.URL.Path, "/") {
-		return "", nil, errBatch
+		return "", nil, azerr.InvalidInput
 	}
 	return id, r, nil
 }

@@ -70,16 +70,7 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 }
 
 func (c *Call) mayStage(e *store.Entry, id string) error {
-	if err := c.mayOverwrite(e); err != nil {
-		return err
-	}
-	if e.Current != nil && e.Current.Type != store.BlockBlob {
-		return azerr.InvalidBlobType
-	}
-	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
-		return err
-	}
-	if err := online(e.Current); err != nil {
+	if err := cmp.Or(c.mayOverwrite(e), checkType(e.Current, store.BlockBlob), c.guard(e.Lease, true), online(e.Current)); err != nil {
 		return err
 	}
 	waiting, one := e.CountUncommitted()
@@ -231,19 +222,10 @@ func (c *Call) getBlockList(w http.ResponseWriter) error {
 		if err != nil && !e.HasUncommitted() {
 			return err
 		}
-		if err := c.fulfilled(stateOf(b), true); err != nil {
-			return err
-		}
-		if err := online(b); err != nil {
-			return err
-		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+		if err := cmp.Or(c.fulfilled(stateOf(b), true), online(b), c.guard(e.Lease, false), checkType(b, store.BlockBlob)); err != nil {
 			return err
 		}
 		if b != nil {
-			if b.Type != store.BlockBlob {
-				return azerr.InvalidBlobType
-			}
 			setState(w, b.ETag, b.Modified)
 			w.Header().Set("X-Ms-Blob-Content-Length", strconv.FormatInt(b.Size, 10))
 		}

@@ -442,6 +442,21 @@ func writeXML(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
+// respond sends a response without a body, unless there is an error.
+func respond(w http.ResponseWriter, status int, err error) error {
+	if err == nil {
+		w.WriteHeader(status)
+	}
+	return err
+}
+
+// setUnlessEmpty sets a header unless the value is empty.
+func setUnlessEmpty(w http.ResponseWriter, name, value string) {
+	if value != "" {
+		w.Header().Set(name, value)
+	}
+}
+
 // setState sets the headers that every change and every look has.
 func setState(w http.ResponseWriter, etag string, modified time.Time) {
 	w.Header().Set("ETag", quoted(etag))

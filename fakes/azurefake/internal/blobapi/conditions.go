@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,9 +16,9 @@ import (
 
 // conditions are the conditional headers of a request.
 type conditions struct {
-	match, noneMatch                string
-	modifiedSince, unmodifiedSince  time.Time
-	hasModifiedSince, hasUnmodified bool
+	match, noneMatch string
+	// modifiedSince and unmodifiedSince are nil for no condition.
+	modifiedSince, unmodifiedSince *time.Time
 	// tags are alternative conditions on the tags of the blob; nil for no condition.
 	tags []search
 }
@@ -70,26 +71,23 @@ func readConditions(h http.Header, prefix, tags string) (conditions, error) {
 			return c, err
 		}
 	}
-	times := []struct {
-		header string
-		into   *time.Time
-		has    *bool
-	}{
-		{"If-Modified-Since", &c.modifiedSince, &c.hasModifiedSince},
-		{"If-Unmodified-Since", &c.unmodifiedSince, &c.hasUnmodified},
+	var err1, err2 error
+	c.modifiedSince, err1 = headerTime(h, prefix+"If-Modified-Since")
+	c.unmodifiedSince, err2 = headerTime(h, prefix+"If-Unmodified-Since")
+	return c, cmp.Or(err1, err2)
+}
+
+// headerTime reads a header that is a time, nil if the request does not have it.
+func headerTime(h http.Header, name string) (*time.Time, error) {
+	value := h.Get(name)
+	if value == "" {
+		return nil, nil
 	}
-	for _, t := range times {
-		value := h.Get(prefix + t.header)
-		if value == "" {
-			continue
-		}
-		at, err := http.ParseTime(value)
-		if err != nil {
-			return c, azerr.InvalidHeaderValue
-		}
-		*t.into, *t.has = at, true
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return nil, azerr.InvalidHeaderValue
 	}
-	return c, nil
+	return &at, nil
 }
 
 // errConditions is the error for conditions that cannot be combined.
@@ -114,7 +112,7 @@ func (c conditions) check(s state, reading bool) error {
 	case c.tags != nil && !slices.ContainsFunc(c.tags, func(one search) bool { return one.find(s.tags) != nil }):
 		return azerr.ConditionNotMet
 	case c.match != "" && !reading:
-	case c.hasUnmodified && s.exists && modified.After(c.unmodifiedSince):
+	case c.unmodifiedSince != nil && s.exists && modified.After(*c.unmodifiedSince):
 		return azerr.ConditionNotMet
 	}
 	switch {
@@ -132,7 +130,7 @@ func (c conditions) alone() error {
 	if strings.Contains(c.match+c.noneMatch, ",") {
 		return errConditions
 	}
-	if (c.match != "" || c.hasUnmodified) && (c.noneMatch != "" || c.hasModifiedSince) {
+	if (c.match != "" || c.unmodifiedSince != nil) && (c.noneMatch != "" || c.modifiedSince != nil) {
 		return errConditions
 	}
 	return nil
@@ -141,11 +139,11 @@ func (c conditions) alone() error {
 // unchanged reports whether If-None-Match or If-Modified-Since requires a changed state and the state is unchanged.
 // If both are set, reads use both, and other calls only If-None-Match.
 func (c conditions) unchanged(etag string, modified time.Time, reading bool) bool {
-	sameTag, sameTime := c.noneMatch != "" && listed(c.noneMatch, etag), c.hasModifiedSince && !modified.After(c.modifiedSince)
+	sameTag, sameTime := c.noneMatch != "" && listed(c.noneMatch, etag), c.modifiedSince != nil && !modified.After(*c.modifiedSince)
 	switch {
 	case c.noneMatch == "":
 		return sameTime
-	case reading && c.hasModifiedSince:
+	case reading && c.modifiedSince != nil:
 		return sameTag && sameTime
 	}
 	return sameTag
@@ -162,7 +160,7 @@ func (c conditions) creating(s state) error {
 // committing is creating for a block list. A blob without a committed state does not meet If-Modified-Since; azblob's
 // TestBlobPutBlockListIfModifiedSinceFalse records this behavior of the service.
 func (c conditions) committing(e *store.Entry) error {
-	if e.Current == nil && c.hasModifiedSince {
+	if e.Current == nil && c.modifiedSince != nil {
 		return azerr.ConditionNotMet
 	}
 	return c.creating(stateOf(e.Current))

@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net/http"
 	"strconv"
@@ -49,19 +50,14 @@ func publicAccess(h http.Header) (string, error) {
 
 func (c *Call) containerProperties(w http.ResponseWriter) error {
 	found, err := c.Target.Stored()
-	if err != nil {
-		return err
-	}
-	if err := found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now()); err != nil {
+	if err := cmp.Or(err, found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now())); err != nil {
 		return err
 	}
 	h := w.Header()
 	setState(w, found.ETag, found.Modified)
 	setMetadata(w, found.Metadata)
 	c.setLease(w, found.Lease)
-	if found.PublicAccess != "" {
-		h.Set("X-Ms-Blob-Public-Access", found.PublicAccess)
-	}
+	setUnlessEmpty(w, "X-Ms-Blob-Public-Access", found.PublicAccess)
 	h.Set("X-Ms-Has-Immutability-Policy", "false")
 	h.Set("X-Ms-Has-Legal-Hold", "false")
 	h.Set("X-Ms-Default-Encryption-Scope", scopeOf(found))
@@ -73,29 +69,21 @@ func (c *Call) containerProperties(w http.ResponseWriter) error {
 // accountScope is the encryption scope of containers that name none.
 const accountScope = "$account-encryption-key"
 
-func scopeOf(c store.Container) string {
-	if c.EncryptionScope == "" {
-		return accountScope
-	}
-	return c.EncryptionScope
-}
+func scopeOf(c store.Container) string { return cmp.Or(c.EncryptionScope, accountScope) }
 
 func (c *Call) leaseID() string { return c.r.Header.Get("X-Ms-Lease-Id") }
+
+// guard compares the lease ID of the request with the lease of a blob. If required is true, the request must have the ID
+// while the blob is leased.
+func (c *Call) guard(l store.Lease, required bool) error {
+	return l.Guard(c.leaseID(), "Blob", required, c.api.Now())
+}
 
 func (c *Call) setLease(w http.ResponseWriter, l store.Lease) {
 	status, state, duration := c.leaseText(l)
 	w.Header().Set("X-Ms-Lease-State", state)
 	w.Header().Set("X-Ms-Lease-Status", status)
-	if duration != "" {
-		w.Header().Set("X-Ms-Lease-Duration", duration)
-	}
-}
-
-func durationText(l store.Lease) string {
-	if l.Duration == store.Infinite {
-		return "infinite"
-	}
-	return "fixed"
+	setUnlessEmpty(w, "X-Ms-Lease-Duration", duration)
 }
 
 func stateOfContainer(found store.Container) state {
@@ -146,11 +134,7 @@ func (c *Call) deleteContainer(w http.ResponseWriter) error {
 	err := c.api.Store.DeleteContainer(c.Target.Account, c.Target.Container, kept, func(found store.Container) error {
 		return c.containerCondition(found, true)
 	})
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusAccepted)
-	return nil
+	return respond(w, http.StatusAccepted, err)
 }
 
 // restoreContainer implements Restore Container.
@@ -162,11 +146,7 @@ func (c *Call) restoreContainer(w http.ResponseWriter) error {
 	case name != c.Target.Container: // "Destination container name must match deleted container name"
 		return azerr.InvalidHeaderValue
 	}
-	if err := c.api.Store.RestoreContainer(c.Target.Account, name, version); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusCreated)
-	return nil
+	return respond(w, http.StatusCreated, c.api.Store.RestoreContainer(c.Target.Account, name, version))
 }
 
 // maxPolicies is how many stored access policies a container can have, maxPolicyID the length of their IDs.
@@ -219,10 +199,7 @@ func parsePolicies(doc identifiersXML) ([]store.Policy, error) {
 	var out []store.Policy
 	seen := map[string]bool{}
 	for _, id := range doc.Identifiers {
-		if id.ID == "" || seen[id.ID] {
-			return nil, azerr.InvalidXML
-		}
-		if len(id.ID) > maxPolicyID {
+		if id.ID == "" || seen[id.ID] || len(id.ID) > maxPolicyID {
 			return nil, azerr.InvalidXML
 		}
 		seen[id.ID] = true
@@ -238,42 +215,24 @@ func parsePolicies(doc identifiersXML) ([]store.Policy, error) {
 var invalidNode = azerr.New(http.StatusBadRequest, "InvalidXmlNodeValue", "The value for one of the XML nodes is not in the correct format.")
 
 func parsePolicy(id signedIdentifierXML) (store.Policy, error) {
-	p := store.Policy{ID: id.ID}
 	if id.Policy == nil {
-		return p, nil
+		return store.Policy{ID: id.ID}, nil
 	}
-	for _, t := range []struct {
-		text string
-		into *time.Time
-	}{{id.Policy.Start, &p.Start}, {id.Policy.Expiry, &p.Expiry}} {
-		if t.text == "" {
-			continue
-		}
-		at, err := access.ParseTime(t.text)
-		if err != nil {
-			return p, invalidNode
-		}
-		*t.into = at
+	start, err1 := access.ParseOptionalTime(id.Policy.Start)
+	expiry, err2 := access.ParseOptionalTime(id.Policy.Expiry)
+	if err1 != nil || err2 != nil || strings.Trim(id.Policy.Permission, "racwdxyltfmeopi") != "" {
+		return store.Policy{}, invalidNode
 	}
-	p.Permission = id.Policy.Permission
-	if strings.Trim(p.Permission, "racwdxyltfmeopi") != "" {
-		return p, invalidNode
-	}
-	return p, nil
+	return store.Policy{ID: id.ID, Start: start, Expiry: expiry, Permission: id.Policy.Permission}, nil
 }
 
 func (c *Call) containerACL(w http.ResponseWriter) error {
 	found, err := c.Target.Stored()
-	if err != nil {
-		return err
-	}
-	if err := found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now()); err != nil {
+	if err := cmp.Or(err, found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now())); err != nil {
 		return err
 	}
 	setState(w, found.ETag, found.Modified)
-	if found.PublicAccess != "" {
-		w.Header().Set("X-Ms-Blob-Public-Access", found.PublicAccess)
-	}
+	setUnlessEmpty(w, "X-Ms-Blob-Public-Access", found.PublicAccess)
 	doc := identifiersXML{}
 	for _, p := range found.Policies {
 		one := signedIdentifierXML{ID: p.ID}

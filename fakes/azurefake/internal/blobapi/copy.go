@@ -78,7 +78,7 @@ func (c *Call) abortCopy(http.ResponseWriter) error {
 		if e.Current == nil {
 			return azerr.BlobNotFound
 		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
+		if err := c.guard(e.Lease, true); err != nil {
 			return err
 		}
 		return azerr.New(http.StatusConflict, "NoPendingCopyOperation", "There is currently no pending copy operation.")
@@ -132,18 +132,10 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	if sum := c.r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" && !c.later() {
 		w.Header().Set("Content-Md5", sum)
 	}
-	setOptional(w, map[string]string{"X-Ms-Version-Id": next.Version, "X-Ms-Encryption-Scope": next.Scope})
+	setUnlessEmpty(w, "X-Ms-Version-Id", next.Version)
+	setUnlessEmpty(w, "X-Ms-Encryption-Scope", next.Scope)
 	w.WriteHeader(http.StatusAccepted)
 	return nil
-}
-
-// setOptional sets the headers that have a value.
-func setOptional(w http.ResponseWriter, headers map[string]string) {
-	for name, value := range headers {
-		if value != "" {
-			w.Header().Set(name, value)
-		}
-	}
 }
 
 // fromURL reports whether the call is Put Blob From URL, which creates a block blob and does not record a copy.
@@ -168,11 +160,7 @@ func (c *Call) putFromURL(src, next *store.Blob) error {
 	if c.r.Header.Get("X-Ms-Copy-Source-Blob-Properties") != "false" {
 		maps.Copy(next.Headers, src.Headers)
 	}
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition"} {
-		if value := c.r.Header.Get("X-Ms-Blob-" + name); value != "" {
-			next.Headers[name] = value
-		}
-	}
+	maps.Copy(next.Headers, blobHeaders(c.r.Header))
 	if declared := c.r.Header.Get("X-Ms-Blob-Content-Md5"); declared != "" && declared != got.md5 {
 		c.api.Store.Discard(got.id)
 		return errMD5

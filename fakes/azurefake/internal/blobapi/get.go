@@ -59,10 +59,7 @@ func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
 		if err != nil {
 			return err
 		}
-		if err := cond.check(stateOf(b), true); err != nil {
-			return err
-		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+		if err := cmp.Or(cond.check(stateOf(b), true), c.guard(e.Lease, false)); err != nil {
 			return err
 		}
 		return show(e, b)
@@ -227,9 +224,7 @@ func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 	if len(b.Tags) > 0 {
 		h.Set("X-Ms-Tag-Count", strconv.Itoa(len(b.Tags)))
 	}
-	if b.Scope != "" {
-		h.Set("X-Ms-Encryption-Scope", b.Scope)
-	}
+	setUnlessEmpty(w, "X-Ms-Encryption-Scope", b.Scope)
 	if b.Version != "" {
 		h.Set("X-Ms-Version-Id", b.Version)
 		if b == e.Current {
@@ -280,9 +275,5 @@ func (c *Call) getMetadata(w http.ResponseWriter) error {
 		setMetadata(w, b.Metadata)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respond(w, http.StatusOK, err)
 }

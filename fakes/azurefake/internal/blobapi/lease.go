@@ -106,9 +106,7 @@ func breakPeriod(h http.Header) (*time.Duration, error) {
 
 func (a leaseResponse) write(w http.ResponseWriter, etag string, modified time.Time) {
 	setState(w, etag, modified)
-	if a.id != "" {
-		w.Header().Set("X-Ms-Lease-Id", a.id)
-	}
+	setUnlessEmpty(w, "X-Ms-Lease-Id", a.id)
 	if a.left >= 0 {
 		w.Header().Set("X-Ms-Lease-Time", strconv.Itoa(a.left))
 	}

@@ -171,8 +171,12 @@ func (c *Call) leaseText(l store.Lease) (status, state, duration string) {
 	if l.Locked(now) {
 		status = "locked"
 	}
-	if l.State(now) == store.Leased {
-		duration = durationText(l)
+	switch {
+	case l.State(now) != store.Leased:
+	case l.Duration == store.Infinite:
+		duration = "infinite"
+	default:
+		duration = "fixed"
 	}
 	return status, state, duration
 }
@@ -193,6 +197,7 @@ func (c *Call) endpoint() string {
 }
 
 type blobXML struct {
+	XMLName   xml.Name `xml:"Blob"` // a listing mixes blobs and prefixes
 	Name      nameXML
 	Deleted   bool   `xml:",omitempty"`
 	Snapshot  string `xml:",omitempty"`
@@ -242,7 +247,10 @@ type blobPropertiesXML struct {
 	RemainingDays      *int   `xml:"RemainingRetentionDays,omitempty"`
 }
 
-type blobPrefixXML struct{ Name nameXML }
+type blobPrefixXML struct {
+	XMLName xml.Name `xml:"BlobPrefix"`
+	Name    nameXML
+}
 
 type blobsXML struct {
 	XMLName    xml.Name `xml:"EnumerationResults"`
@@ -256,18 +264,6 @@ type blobsXML struct {
 		Items []any
 	}
 	NextMarker string
-}
-
-// MarshalXML implements xml.Marshaler. It sets the name of the element, because a listing mixes blobs and prefixes.
-func (p blobPrefixXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
-	type plain blobPrefixXML
-	return e.EncodeElement(plain(p), xml.StartElement{Name: xml.Name{Local: "BlobPrefix"}})
-}
-
-// MarshalXML implements xml.Marshaler.
-func (b blobXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
-	type plain blobXML
-	return e.EncodeElement(plain(b), xml.StartElement{Name: xml.Name{Local: "Blob"}})
 }
 
 // versionsWithDelimiter is the first service version that lists versions with a delimiter. Microsoft's clients began
@@ -302,7 +298,7 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 			if cut == last {
 				return true
 			}
-			items = []item{{xml: blobPrefixXML{nameXML(cut)}}}
+			items = []item{{xml: blobPrefixXML{Name: nameXML(cut)}}}
 			last = cut
 		}
 		for _, one := range items {

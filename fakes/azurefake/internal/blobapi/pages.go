@@ -204,13 +204,7 @@ func (c *Call) receivePages(part span) (received, error) {
 }
 
 func (c *Call) mayPutPage(e *store.Entry, part span) error {
-	if e.Current == nil {
-		return azerr.BlobNotFound
-	}
-	if e.Current.Type != store.PageBlob {
-		return azerr.InvalidBlobType
-	}
-	if err := c.unchanged(e); err != nil {
+	if err := cmp.Or(checkType(e.Current, store.PageBlob), c.unchanged(e)); err != nil {
 		return err
 	}
 	if err := c.inSequence(e.Current.Sequence); err != nil {
@@ -270,8 +264,8 @@ func (c *Call) getPageRanges(w http.ResponseWriter) error {
 		}
 	}
 	err := c.look(func(e *store.Entry, b *store.Blob) error {
-		if b.Type != store.PageBlob {
-			return azerr.InvalidBlobType
+		if err := checkType(b, store.PageBlob); err != nil {
+			return err
 		}
 		begin, end, err := c.listedPages(l, b.Size)
 		if err != nil {

@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"encoding/xml"
 	"maps"
 	"net/http"
@@ -42,12 +43,7 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 			return err
 		}
 		setSequence(w, b)
-		headers := map[string]string{}
-		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition", "Content-Md5"} {
-			if value := c.r.Header.Get("X-Ms-Blob-" + name); value != "" {
-				headers[name] = value
-			}
-		}
+		headers := blobHeaders(c.r.Header)
 		// "If a request sets only the sequence number or the size, none of the blob's other properties are modified."
 		if b.Copy = nil; !pages || len(headers) > 0 {
 			b.Headers = headers
@@ -70,13 +66,7 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if found.Type != store.BlockBlob {
-			return azerr.InvalidBlobType
-		}
-		if err := c.fulfilled(stateOf(found), false); err != nil {
-			return err
-		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
+		if err := cmp.Or(checkType(found, store.BlockBlob), c.fulfilled(stateOf(found), false), c.guard(e.Lease, found == e.Current)); err != nil {
 			return err
 		}
 		next = *found
@@ -86,15 +76,10 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		swap(e, found, &next)
 		return nil
 	})
-	switch {
-	case err != nil:
-		return err
-	case next.Rehydration != nil:
-		w.WriteHeader(http.StatusAccepted)
-	default:
-		w.WriteHeader(http.StatusOK)
+	if next.Rehydration != nil {
+		return respond(w, http.StatusAccepted, err)
 	}
-	return nil
+	return respond(w, http.StatusOK, err)
 }
 
 // maxTags is how many tags a blob can have.
@@ -180,10 +165,7 @@ func (c *Call) setTags(w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if err := c.fulfilled(stateOf(found), false); err != nil {
-			return err
-		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
+		if err := cmp.Or(c.fulfilled(stateOf(found), false), c.guard(e.Lease, found == e.Current)); err != nil {
 			return err
 		}
 		next := *found
@@ -191,11 +173,7 @@ func (c *Call) setTags(w http.ResponseWriter) error {
 		swap(e, found, &next)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return respond(w, http.StatusNoContent, err)
 }
 
 // swap replaces a state by another.

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"hash/crc64"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -143,35 +144,30 @@ func (c *Call) write(body received, change func(*store.Change) error) error {
 
 // mayWrite checks everything about a change of a blob that does not need its body.
 func (c *Call) mayWrite(e *store.Entry) error {
-	if err := c.mayOverwrite(e); err != nil {
-		return err
-	}
 	cond, err := c.conditions()
-	if err == nil {
-		// The service checks the lease first: https://github.com/Azure/Azurite/issues/2637.
-		err = e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
-	}
-	if err != nil {
+	// The service checks the lease before the conditions: https://github.com/Azure/Azurite/issues/2637.
+	if err := cmp.Or(c.mayOverwrite(e), err, c.guard(e.Lease, true)); err != nil {
 		return err
 	}
 	check := cond.creating(stateOf(e.Current))
 	if c.Operation == access.PutBlockList {
 		check = cond.committing(e)
 	}
-	if check != nil {
-		return check
-	}
-	return online(e.Current)
+	return cmp.Or(check, online(e.Current))
 }
 
 // mayReplace is mayWrite for a new state of a type. "Once the blob has been created, its type cannot be changed"
 // ("Understanding block blobs, append blobs, and page blobs").
 func (c *Call) mayReplace(e *store.Entry, kind store.Type) error {
-	err := c.mayWrite(e)
-	if err == nil && e.Current != nil && e.Current.Type != kind {
-		err = azerr.InvalidBlobType
+	return cmp.Or(c.mayWrite(e), checkType(e.Current, kind))
+}
+
+// checkType rejects a state of another type. It accepts nil, so that it can be combined with checks for a missing blob.
+func checkType(b *store.Blob, kind store.Type) error {
+	if b != nil && b.Type != kind {
+		return azerr.InvalidBlobType
 	}
-	return err
+	return nil
 }
 
 // mayOverwrite authorizes the caller for a blob that may exist.
@@ -251,24 +247,26 @@ const anyContent = "application/octet-stream"
 
 // contentHeaders are the standard headers to store: the x-ms-blob- ones, or the request's own.
 func contentHeaders(h http.Header) map[string]string {
-	out := map[string]string{}
-	for stored, own := range map[string]string{
-		"Content-Type": "Content-Type", "Content-Encoding": "Content-Encoding", "Content-Language": "Content-Language",
-		"Cache-Control": "Cache-Control", "Content-Disposition": "", "Content-Md5": "",
-	} {
-		value := h.Get("X-Ms-Blob-" + stored)
-		if value == "" && own != "" {
-			value = h.Get(own)
-		}
-		if value != "" {
-			out[stored] = value
+	out := map[string]string{"Content-Type": anyContent}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control"} {
+		if value := h.Get(name); value != "" {
+			out[name] = value
 		}
 	}
+	maps.Copy(out, blobHeaders(h))
 	if _, sent := h["X-Ms-Blob-Content-Disposition"]; sent { // the service also returns an empty one
 		out["Content-Disposition"] = h.Get("X-Ms-Blob-Content-Disposition")
 	}
-	if out["Content-Type"] == "" {
-		out["Content-Type"] = anyContent
+	return out
+}
+
+// blobHeaders are the standard headers that the request sets with the prefix x-ms-blob-.
+func blobHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition", "Content-Md5"} {
+		if value := h.Get("X-Ms-Blob-" + name); value != "" {
+			out[name] = value
+		}
 	}
 	return out
 }
@@ -350,13 +348,8 @@ func (c *Call) scope(b *store.Blob) error {
 // created responds to a change that made a state.
 func (c *Call) created(w http.ResponseWriter, b *store.Blob, sum string) {
 	setState(w, b.ETag, b.Modified)
-	h := w.Header()
-	if sum != "" {
-		h.Set("Content-Md5", sum)
-	}
-	if b.Version != "" {
-		h.Set("X-Ms-Version-Id", b.Version)
-	}
+	setUnlessEmpty(w, "Content-Md5", sum)
+	setUnlessEmpty(w, "X-Ms-Version-Id", b.Version)
 	encrypted(w, b.Scope)
 	w.WriteHeader(http.StatusCreated)
 }
@@ -364,9 +357,7 @@ func (c *Call) created(w http.ResponseWriter, b *store.Blob, sum string) {
 // encrypted sets the headers of a write about the encryption.
 func encrypted(w http.ResponseWriter, scope string) {
 	w.Header().Set("X-Ms-Request-Server-Encrypted", "true")
-	if scope != "" {
-		w.Header().Set("X-Ms-Encryption-Scope", scope)
-	}
+	setUnlessEmpty(w, "X-Ms-Encryption-Scope", scope)
 }
 
 func (c *Call) appendBlock(w http.ResponseWriter) error {
@@ -419,13 +410,7 @@ func (c *Call) checked(w http.ResponseWriter, body received) {
 const maxBlocks = 50000
 
 func (c *Call) mayAppend(e *store.Entry, size int64) error {
-	if e.Current == nil {
-		return azerr.BlobNotFound
-	}
-	if e.Current.Type != store.AppendBlob {
-		return azerr.InvalidBlobType
-	}
-	if err := c.unchanged(e); err != nil {
+	if err := cmp.Or(checkType(e.Current, store.AppendBlob), c.unchanged(e)); err != nil {
 		return err
 	}
 	if err := c.atPosition(e.Current); err != nil {
@@ -471,16 +456,7 @@ func (c *Call) unchanged(e *store.Entry) error {
 	if e.Current == nil {
 		return azerr.BlobNotFound
 	}
-	if err := c.fulfilled(stateOf(e.Current), false); err != nil {
-		return err
-	}
-	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
-		return err
-	}
-	if err := c.sameScope(e.Current); err != nil {
-		return err
-	}
-	return online(e.Current)
+	return cmp.Or(c.fulfilled(stateOf(e.Current), false), c.guard(e.Lease, true), c.sameScope(e.Current), online(e.Current))
 }
 
 // sameScope rejects an encryption scope that differs from the blob's.
@@ -508,11 +484,8 @@ func (c *Call) namesScope(e *store.Change) error {
 func (c *Call) seal(w http.ResponseWriter) error {
 	var next store.Blob
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		if err := c.unchanged(&e.Entry); err != nil {
+		if err := cmp.Or(c.unchanged(&e.Entry), checkType(e.Current, store.AppendBlob)); err != nil {
 			return err
-		}
-		if e.Current.Type != store.AppendBlob {
-			return azerr.InvalidBlobType
 		}
 		if err := c.atPosition(e.Current); err != nil {
 			return err
@@ -551,9 +524,7 @@ func (c *Call) edit(w http.ResponseWriter, status int, change func(*store.Change
 		return err
 	}
 	setState(w, next.ETag, next.Modified)
-	if next.Version != "" {
-		w.Header().Set("X-Ms-Version-Id", next.Version)
-	}
+	setUnlessEmpty(w, "X-Ms-Version-Id", next.Version)
 	encrypted(w, next.Scope)
 	w.WriteHeader(status)
 	return nil

@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -23,20 +24,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		if e.Current == nil {
 			return azerr.BlobNotFound
 		}
-		err := c.fulfilled(stateOf(e.Current), false)
-		if err == nil {
-			err = e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now())
-		}
-		if err == nil {
-			err = c.sameScope(e.Current)
-		}
-		if err == nil {
-			err = c.namesScope(e)
-		}
-		if err == nil {
-			err = online(e.Current)
-		}
-		if err != nil {
+		if err := cmp.Or(c.fulfilled(stateOf(e.Current), false), c.guard(e.Lease, false), c.sameScope(e.Current), c.namesScope(e), online(e.Current)); err != nil {
 			return err
 		}
 		made = *e.Current
@@ -53,9 +41,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		return err
 	}
 	w.Header().Set("X-Ms-Snapshot", made.Snapshot)
-	if version != "" {
-		w.Header().Set("X-Ms-Version-Id", version)
-	}
+	setUnlessEmpty(w, "X-Ms-Version-Id", version)
 	setState(w, made.ETag, made.Modified)
 	encrypted(w, made.Scope)
 	w.Header().Set("X-Ms-Request-Server-Encrypted", "false") // azblob's TestBlobSnapshotWithCPKScope records this
@@ -88,13 +74,10 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 			return c.fulfilled(state{}, false)
 		}
 		found, err := c.pick(&e.Entry)
-		if err == nil {
-			err = c.fulfilled(stateOf(found), false)
-		}
-		if err == nil {
-			err = c.tierCondition(found)
-		}
 		if err != nil {
+			return err
+		}
+		if err := cmp.Or(c.fulfilled(stateOf(found), false), c.tierCondition(found)); err != nil {
 			return err
 		}
 		return c.remove(e, found, mode)
@@ -113,15 +96,11 @@ var errTierTime = azerr.New(http.StatusPreconditionFailed, "AccessTierChangeTime
 // tierCondition applies the conditions of Delete Blob on when the tier was set. If the tier was never set, the time
 // of creation counts.
 func (c *Call) tierCondition(b *store.Blob) error {
-	set := b.TierChanged
-	if set.IsZero() {
-		set = b.Created
-	}
 	cond, err := readConditions(c.r.Header, "X-Ms-Access-Tier-", "")
 	if err != nil {
 		return err
 	}
-	if err := cond.check(state{modified: set, exists: true}, false); err != nil {
+	if err := cond.check(state{modified: cmp.Or(b.TierChanged, b.Created), exists: true}, false); err != nil {
 		return errTierTime
 	}
 	return nil
@@ -167,7 +146,7 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 	if q.Has("versionid") {
 		return azerr.New(http.StatusForbidden, "OperationNotAllowedOnRootBlob", "The current version of a blob cannot be deleted by its version ID. Delete the blob without a version ID.")
 	}
-	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
+	if err := c.guard(e.Lease, true); err != nil {
 		return err
 	}
 	if mode == "only" {

@@ -106,35 +106,16 @@ func (c *Call) setServiceProperties(w http.ResponseWriter) error {
 		}
 		failed = err
 	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusAccepted)
-	return nil
+	return respond(w, http.StatusAccepted, cmp.Or(err, failed))
 }
 
 func (s *serviceXML) merge(asked serviceXML) {
-	if asked.Logging != nil {
-		s.Logging = asked.Logging
-	}
-	if asked.HourMetrics != nil {
-		s.HourMetrics = asked.HourMetrics
-	}
-	if asked.MinuteMetrics != nil {
-		s.MinuteMetrics = asked.MinuteMetrics
-	}
-	if asked.CORS != nil {
-		s.CORS = asked.CORS
-	}
-	if asked.Deletion != nil {
-		s.Deletion = asked.Deletion
-	}
-	if asked.Version != "" {
-		s.Version = asked.Version
-	}
+	s.Logging = cmp.Or(asked.Logging, s.Logging)
+	s.HourMetrics = cmp.Or(asked.HourMetrics, s.HourMetrics)
+	s.MinuteMetrics = cmp.Or(asked.MinuteMetrics, s.MinuteMetrics)
+	s.CORS = cmp.Or(asked.CORS, s.CORS)
+	s.Deletion = cmp.Or(asked.Deletion, s.Deletion)
+	s.Version = cmp.Or(asked.Version, s.Version)
 }
 
 var (
@@ -155,21 +136,11 @@ func (s serviceXML) check() error {
 	case s.Version != "" && !isVersion(s.Version):
 		return invalidNode
 	}
-	if err := s.Logging.check(); err != nil {
-		return err
-	}
-	if err := s.CORS.check(); err != nil {
-		return err
-	}
+	var deletion error
 	if s.Deletion != nil {
-		if err := s.Deletion.check(); err != nil {
-			return err
-		}
+		deletion = s.Deletion.check()
 	}
-	if err := s.HourMetrics.check(); err != nil {
-		return err
-	}
-	return s.MinuteMetrics.check()
+	return cmp.Or(s.Logging.check(), s.CORS.check(), deletion, s.HourMetrics.check(), s.MinuteMetrics.check())
 }
 
 func (l *loggingXML) check() error {

@@ -54,11 +54,7 @@ func (c *Call) undelete(w http.ResponseWriter) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respond(w, http.StatusOK, err)
 }
 
 // deletedItems are the deleted states that a listing asks for: the blob, and its snapshots and versions if the listing
