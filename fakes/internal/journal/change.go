@@ -16,16 +16,21 @@ func Decode(table, key string, raw json.RawMessage, into any) error {
 	return nil
 }
 
-// Load reads a whole table into a map.
-func Load[V any](j Journal, table string, into map[string]V) error {
+// Each calls add with each value of a table.
+func Each[V any](j Journal, table string, add func(key string, v *V)) error {
 	for key, raw := range j.Table(table) {
-		var v V
-		if err := Decode(table, key, raw, &v); err != nil {
+		v := new(V)
+		if err := Decode(table, key, raw, v); err != nil {
 			return err
 		}
-		into[key] = v
+		add(key, v)
 	}
 	return nil
+}
+
+// Load reads a whole table into a map.
+func Load[V any](j Journal, table string, into map[string]V) error {
+	return Each(j, table, func(key string, v *V) { into[key] = *v })
 }
 
 // Save stores the value of one key in the journal.

@@ -202,48 +202,31 @@ func New(o Options) (*Account, error) {
 	}
 	a.users[RootUser] = &User{Identity: Identity{Name: RootUser, ID: a.ID}}
 	return a, errors.Join(
-		load(a.Journal, tableUsers, func(u *User) {
+		journal.Each(a.Journal, tableUsers, func(_ string, u *User) {
 			a.users[fold(u.Name)] = u
 			for _, k := range u.Keys {
 				a.keys[k.ID] = fold(u.Name)
 			}
 		}),
-		load(a.Journal, tableRoles, func(r *Role) { a.roles[fold(r.Name)] = r }),
-		load(a.Journal, tableGroups, func(g *Group) { a.groups[fold(g.Name)] = g }),
-		load(a.Journal, tablePolicies, func(p *Policy) { a.policies[p.ARN] = p }),
-		load(a.Journal, tableProviders, func(p *Provider) { a.providers[p.ARN] = p }),
-		load(a.Journal, tableSessions, func(s *Session) { a.sessions[s.KeyID] = s }),
-		load(a.Journal, tableGuests, func(g *Guest) { a.guests[g.KeyID] = g }),
+		journal.Each(a.Journal, tableRoles, func(_ string, r *Role) { a.roles[fold(r.Name)] = r }),
+		journal.Each(a.Journal, tableGroups, func(_ string, g *Group) { a.groups[fold(g.Name)] = g }),
+		journal.Each(a.Journal, tablePolicies, func(_ string, p *Policy) { a.policies[p.ARN] = p }),
+		journal.Each(a.Journal, tableProviders, func(_ string, p *Provider) { a.providers[p.ARN] = p }),
+		journal.Each(a.Journal, tableSessions, func(_ string, s *Session) { a.sessions[s.KeyID] = s }),
+		journal.Each(a.Journal, tableGuests, func(_ string, g *Guest) { a.guests[g.KeyID] = g }),
 	)
-}
-
-func load[T any](j journal.Journal, table string, add func(*T)) error {
-	for key, raw := range j.Table(table) {
-		v := new(T)
-		if err := journal.Decode(table, key, raw, v); err != nil {
-			return err
-		}
-		add(v)
-	}
-	return nil
 }
 
 // save journals the new value of an entity.
 func (a *Account) save(table, key string, value any) error {
-	if !journal.Writes(a.Journal) {
-		return nil
+	if err := journal.Save(a.Journal, table, key, value); err != nil {
+		return fmt.Errorf("save the account: %w", err)
 	}
-	rec, err := journal.Put(table, key, value)
-	if err != nil {
-		return fmt.Errorf("save %s: %w", table, err)
-	}
-	return a.append(rec)
+	return nil
 }
 
-func (a *Account) forget(table, key string) error { return a.append(journal.Delete(table, key)) }
-
-func (a *Account) append(rec journal.Record) error {
-	if err := a.Journal.Append(rec); err != nil {
+func (a *Account) forget(table, key string) error {
+	if err := a.Journal.Append(journal.Delete(table, key)); err != nil {
 		return fmt.Errorf("save the account: %w", err)
 	}
 	return nil

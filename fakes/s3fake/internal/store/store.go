@@ -72,32 +72,25 @@ func New(o Options) (*Store, error) {
 }
 
 func (s *Store) load() error {
-	for key, raw := range s.journal.Table(tableBuckets) {
-		var b Bucket
-		if err := journal.Decode(tableBuckets, key, raw, &b); err != nil {
-			return err
-		}
-		s.buckets[b.Name] = newBucketState(b)
-	}
 	known := map[blob.ID]bool{}
-	if err := s.loadVersions(known); err != nil {
-		return err
+	err := journal.Each(s.journal, tableBuckets, func(_ string, b *Bucket) { s.buckets[b.Name] = newBucketState(*b) })
+	if err == nil {
+		err = s.loadVersions(known)
 	}
-	if err := s.loadUploads(known); err != nil {
+	if err == nil {
+		err = s.loadUploads(known)
+	}
+	if err != nil {
 		return err
 	}
 	return s.blobs.Sweep(func(id blob.ID) bool { return known[id] })
 }
 
 func (s *Store) loadVersions(known map[blob.ID]bool) error {
-	for key, raw := range s.journal.Table(tableVersions) {
-		v := &Version{}
-		if err := journal.Decode(tableVersions, key, raw, v); err != nil {
-			return err
-		}
+	err := journal.Each(s.journal, tableVersions, func(_ string, v *Version) {
 		b := s.buckets[v.Bucket]
 		if b == nil {
-			continue
+			return
 		}
 		e, ok := b.keys.Get(&entry{key: v.Key})
 		if !ok {
@@ -107,39 +100,34 @@ func (s *Store) loadVersions(known map[blob.ID]bool) error {
 		e.versions = append(e.versions, v)
 		s.seq = max(s.seq, v.Seq)
 		remember(known, v.Segments)
-	}
+	})
 	for _, b := range s.buckets {
 		b.keys.Ascend(func(e *entry) bool {
 			e.order()
 			return true
 		})
 	}
-	return nil
+	return err
 }
 
 func (s *Store) loadUploads(known map[blob.ID]bool) error {
-	for key, raw := range s.journal.Table(tableUploads) {
-		u := &Upload{Parts: map[int]Part{}}
-		if err := journal.Decode(tableUploads, key, raw, u); err != nil {
-			return err
-		}
+	err := journal.Each(s.journal, tableUploads, func(_ string, u *Upload) {
+		u.Parts = map[int]Part{}
 		if b := s.buckets[u.Bucket]; b != nil {
 			b.begin(u)
 		}
+	})
+	if err != nil {
+		return err
 	}
-	for key, raw := range s.journal.Table(tableParts) {
-		var p Part
-		if err := journal.Decode(tableParts, key, raw, &p); err != nil {
-			return err
-		}
+	return journal.Each(s.journal, tableParts, func(key string, p *Part) {
 		bucket, rest, _ := strings.Cut(key, "/")
 		upload, _, _ := strings.Cut(rest, "/")
 		if b := s.buckets[bucket]; b != nil && b.uploads[upload] != nil {
-			b.uploads[upload].Parts[p.Number] = p
+			b.uploads[upload].Parts[p.Number] = *p
 			remember(known, p.Segments)
 		}
-	}
-	return nil
+	})
 }
 
 func remember(known map[blob.ID]bool, segments []Segment) {
