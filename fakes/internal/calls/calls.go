@@ -126,10 +126,10 @@ func inject(x Exchange, w http.ResponseWriter, call *fault.Call, rule *fault.Rul
 		call.Performed = false
 		panic(http.ErrAbortHandler)
 	case fault.DropAfter:
-		call.Code = x.Serve(swallower{http.Header{}})
+		call.Code = x.Serve(Discard{})
 		panic(http.ErrAbortHandler)
 	case fault.FailAfter:
-		_ = x.Serve(swallower{http.Header{}}) // the response is lost, whatever it is
+		_ = x.Serve(Discard{}) // the response is lost, whatever it is
 		call.Code = rule.Code
 		x.Fail(w, rule)
 	default:
@@ -175,14 +175,14 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// swallower discards a response that a fault rule loses.
-type swallower struct{ header http.Header }
+// Discard is a http.ResponseWriter that discards the response. It has only the header.
+type Discard http.Header
 
 // Header implements http.ResponseWriter.
-func (s swallower) Header() http.Header { return s.header }
+func (d Discard) Header() http.Header { return http.Header(d) }
 
 // WriteHeader implements http.ResponseWriter.
-func (s swallower) WriteHeader(int) {}
+func (Discard) WriteHeader(int) {}
 
 // Write implements http.ResponseWriter.
-func (s swallower) Write(p []byte) (int, error) { return len(p), nil }
+func (Discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -6,7 +6,6 @@ package seedobject
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 )
 
@@ -40,18 +39,3 @@ func (o Object) Body() ([]byte, error) {
 	}
 	return []byte(o.Content), nil
 }
-
-// Response is a http.ResponseWriter that discards the response.
-type Response struct{ header http.Header }
-
-// NewResponse returns a response with an empty header.
-func NewResponse() Response { return Response{http.Header{}} }
-
-// Header implements http.ResponseWriter.
-func (r Response) Header() http.Header { return r.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (Response) WriteHeader(int) {}
-
-// Write implements http.ResponseWriter.
-func (Response) Write(p []byte) (int, error) { return len(p), nil }

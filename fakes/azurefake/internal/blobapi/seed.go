@@ -10,6 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 )
 
@@ -63,7 +64,7 @@ func (a *API) seedBlob(seed Seed, b seedobject.Object) error {
 	}
 	c := a.Prepare(r, "")
 	c.Caller = (&access.Caller{Kind: access.SharedKey, Name: seed.Account}).For(c.Target)
-	return c.handler(c, seedobject.NewResponse())
+	return c.handler(c, calls.Discard{})
 }
 
 func (a *API) seedContainer(seed Seed) error {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/seedobject"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
@@ -64,7 +65,7 @@ func (a *API) SeedObject(bucket string, o seedobject.Object) error {
 		r.Header.Set("X-Amz-Meta-"+name, value)
 	}
 	q := a.Prepare(r).q
-	q.w = seedobject.NewResponse()
+	q.w = calls.Discard{}
 	root, err := a.Account.Principal(a.Account.Options.RootKey)
 	if err != nil {
 		return err
