@@ -65,14 +65,6 @@ func (a Account) String() string { return a.Name + ":[redacted]" }
 // GoString implements fmt.GoStringer without the key.
 func (a Account) GoString() string { return a.String() }
 
-// past returns the clock for earlier state, or nil if none is kept.
-func (o Options) past() func() time.Time {
-	if !o.Past {
-		return nil
-	}
-	return o.Now
-}
-
 func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Accounts) == 0 {

@@ -33,7 +33,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	held := s.state()
 	w.Header().Set("Date", held.now().Format(http.TimeFormat))
 	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Backing: &held.backing, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
-		past, err := held.before(was)
+		past, err := held.options.load(held.backing.Before(was))
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -62,7 +61,7 @@ type state struct {
 // New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	err := s.held.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
+	err := s.held.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.Past, Now: s.options.Now}, s.options.load)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +109,6 @@ func (s *state) load() error {
 // Azure Resource Manager are named as in the SDK, and those of the login have the form "login:Name".
 func Operations() []string {
 	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
-}
-
-// before returns the earlier state that the journal describes.
-func (s *state) before(was journal.Journal) (*state, error) {
-	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock, with the service's resolution of tenths of microseconds.

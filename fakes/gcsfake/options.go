@@ -74,14 +74,6 @@ type Pool struct {
 	Audiences []string
 }
 
-// past returns the clock for earlier state, or nil if none is kept.
-func (o Options) past() func() time.Time {
-	if !o.Past {
-		return nil
-	}
-	return o.Now
-}
-
 func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	if len(o.Projects) == 0 {

@@ -50,7 +50,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -78,7 +77,7 @@ type state struct {
 // New returns a server. Call Close to release its resources.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
+	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.Past, Now: s.options.Now}, s.options.load)
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +131,6 @@ func (s *state) load() error {
 		Anonymous: o.AnonymousIs, Project: o.Projects[0].ID, OneProject: o.OneProject, OpenProject: s.openProject,
 	})
 	return nil
-}
-
-// before returns the earlier state that the journal describes.
-func (s *state) before(was journal.Journal) (*state, error) {
-	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock, with the API's resolution of milliseconds.

@@ -89,14 +89,6 @@ func (c Credentials) String() string { return c.AccessKeyID + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (c Credentials) GoString() string { return c.String() }
 
-// past returns the clock for earlier state, or nil if none is kept.
-func (o Options) past() func() time.Time {
-	if !o.Past {
-		return nil
-	}
-	return o.Now
-}
-
 func (o Options) withDefaults() Options {
 	o.Address = cmp.Or(o.Address, "127.0.0.1:0")
 	o.Region = cmp.Or(o.Region, "us-east-1")

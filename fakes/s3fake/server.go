@@ -23,7 +23,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
@@ -64,7 +63,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	err = s.held.Open(backing.Options{
-		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
+		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.Past, Now: s.options.Now,
 	}, s.options.load)
 	if err != nil {
 		return nil, err
@@ -124,11 +123,6 @@ func (s *state) load() error {
 		return fmt.Errorf("open EKS: %w", err)
 	}
 	return nil
-}
-
-// before returns the earlier state that the journal describes.
-func (s *state) before(was journal.Journal) (*state, error) {
-	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock, with S3's resolution of milliseconds.

@@ -22,8 +22,9 @@ type Options struct {
 	Dir string
 	// BodyThreshold is the size in bytes above which a body has a separate file even if Dir is empty.
 	BodyThreshold int64
-	// Past is the clock for recording earlier states. If it is nil, they are not recorded.
-	Past func() time.Time
+	// Past records earlier states with the times of the clock Now.
+	Past bool
+	Now  func() time.Time
 }
 
 // A Backing is the storage of a fake. It is open until Close. The zero value is closed.
@@ -48,8 +49,8 @@ func open(o Options, beginning *journal.Beginning) (Backing, error) {
 	if err := b.open(o); err != nil {
 		return Backing{}, errors.Join(err, b.Close())
 	}
-	if o.Past != nil {
-		b.Past = journal.NewPast(b.Journal, o.Past)
+	if o.Past {
+		b.Past = journal.NewPast(b.Journal, o.Now)
 		b.Journal = b.Past
 	}
 	return b, nil
