@@ -62,17 +62,11 @@ func leaseConflict(code, message string) *azerr.Error {
 
 // Acquire returns an acquired lease. If the lease already has the same ID, Acquire renews it.
 func (l Lease) Acquire(id string, duration time.Duration, now time.Time) (Lease, error) {
-	switch l.State(now) {
-	case Leased:
-		if l.ID != id {
-			return l, leaseConflict("LeaseAlreadyPresent", "There is already a lease present.")
-		}
-	case Breaking:
-		if l.ID == id {
-			return l, leaseConflict("LeaseIsBreakingAndCannotBeAcquired", "The lease ID matched, but the lease is currently in breaking state and can't be acquired until it's broken.")
-		}
+	switch {
+	case l.Locked(now) && l.ID != id:
 		return l, leaseConflict("LeaseAlreadyPresent", "There is already a lease present.")
-	case Available, Expired, Broken:
+	case l.State(now) == Breaking:
+		return l, leaseConflict("LeaseIsBreakingAndCannotBeAcquired", "The lease ID matched, but the lease is currently in breaking state and can't be acquired until it's broken.")
 	}
 	return Lease{ID: id, Duration: duration, Ends: now.Add(duration)}, nil
 }
@@ -94,18 +88,13 @@ var leaseMismatch = leaseConflict("LeaseIdMismatchWithLeaseOperation", "The leas
 
 // Change replaces the ID of the lease.
 func (l Lease) Change(id, proposed string, now time.Time) (Lease, error) {
-	switch l.State(now) {
-	case Leased:
-		if l.ID != id && l.ID != proposed {
-			return l, leaseMismatch
-		}
-	case Breaking:
-		if l.ID != id {
-			return l, leaseMismatch
-		}
-		return l, leaseConflict("LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and can't be changed.")
-	case Available, Expired, Broken:
+	switch breaking := l.State(now) == Breaking; {
+	case !l.Locked(now):
 		return l, leaseConflict("LeaseNotPresentWithLeaseOperation", "There is currently no lease on the resource.")
+	case l.ID != id && (breaking || l.ID != proposed):
+		return l, leaseMismatch
+	case breaking:
+		return l, leaseConflict("LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and can't be changed.")
 	}
 	l.ID = proposed
 	return l, nil
