@@ -344,3 +344,22 @@ func TestGlobsWithDelimiter(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchOfPython sends a batch as Google's client for Python does: its lines end without a carriage return, and its calls
+// have whole URLs.
+func TestBatchOfPython(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	const part = "--z\nContent-Type: application/http\nMIME-Version: 1.0\nContent-Transfer-Encoding: 7bit\n\n"
+	got := w.send(t, w.admin, operation{method: "POST", path: "/batch/storage/v1", headers: `Content-Type: multipart/mixed; boundary="z"`, body: part +
+		"PATCH http://127.0.0.1" + o + "?projection=full HTTP/1.1\nAccept-Encoding: gzip\nContent-Length: 24\nContent-Type: application/json\n\n" + `{"metadata": {"a": "b"}}` + "\n" + part +
+		"DELETE http://127.0.0.1" + b + "/o/dir%2Fa HTTP/1.1\nAccept-Encoding: gzip\n\n\n--z--\n"})
+	if text := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(text, "HTTP/1.1 200 OK") || !strings.Contains(text, "HTTP/1.1 204 No Content") {
+		t.Errorf("%d %s", got.Code, text)
+	}
+	if got := w.ask(t, "GET", o, "")["metadata"]; gocmp.Diff(got, any(map[string]any{"a": "b"})) != "" {
+		t.Errorf("the change of a batch: %v", got)
+	}
+	w.refused(t, operation{method: "GET", path: b + "/o/dir%2Fa"}, http.StatusNotFound, "notFound")
+}

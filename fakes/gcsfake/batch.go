@@ -12,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"net/url"
 	"strings"
 )
 
@@ -110,28 +111,46 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 	if err != nil {
 		return batchCall{}, fmt.Errorf("read a part of the batch: %w", err)
 	}
-	head, body, _ := bytes.Cut(raw, []byte("\r\n\r\n"))
-	line, headers, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\r\n"))
-	fields := strings.Fields(string(line))
-	if len(fields) < 2 || !strings.HasPrefix(fields[1], "/storage/v1/") {
-		return batchCall{}, fmt.Errorf("%q is not a call below /storage/v1/", line)
+	in := textproto.NewReader(bufio.NewReader(bytes.NewReader(bytes.TrimSpace(raw))))
+	line, err := in.ReadLine()
+	if err != nil {
+		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
 	}
-	content := bytes.NewReader(bytes.TrimSuffix(body, []byte("\r\n")))
-	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // the URL is not used: this server handles the request
+	method, path, err := batchTarget(line)
+	if err != nil {
+		return batchCall{}, err
+	}
+	own, err := in.ReadMIMEHeader()
+	if err != nil && !errors.Is(err, io.EOF) { // a call without a body need not end with an empty line
+		return batchCall{}, fmt.Errorf("read the headers of a call: %w", err)
+	}
+	body, err := io.ReadAll(in.R)
+	if err != nil {
+		return batchCall{}, fmt.Errorf("read the body of a call: %w", err)
+	}
+	req, err := http.NewRequestWithContext(outer.Context(), method, "http://"+outer.Host+path, bytes.NewReader(body)) //nolint:gosec // the URL is not used: this server handles the request
 	if err != nil {
 		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
 	}
 	if req.URL.Query().Get("alt") == "media" {
 		return batchCall{}, errors.New("a batch cannot contain uploads or downloads of media")
 	}
-	own, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, "\r\n\r\n"...)))).ReadMIMEHeader()
-	if err != nil {
-		return batchCall{}, fmt.Errorf("read the headers of a call: %w", err)
-	}
-	req.Header, req.Host, req.RequestURI, req.TLS = http.Header(own), outer.Host, fields[1], outer.TLS
+	req.Header, req.Host, req.RequestURI, req.TLS = http.Header(own), outer.Host, path, outer.TLS
 	if req.Header.Get("Authorization") == "" && outer.Header.Get("Authorization") != "" {
 		req.Header.Set("Authorization", outer.Header.Get("Authorization"))
 	}
 	id := strings.Trim(part.Header.Get("Content-Id"), "<>")
 	return batchCall{req, "<response-" + id + ">"}, nil
+}
+
+// batchTarget reads the request line of a call: its method, and its path with the query. Google's client for Python sends
+// a whole URL.
+func batchTarget(line string) (method, path string, err error) {
+	if fields := strings.Fields(line); len(fields) >= 2 {
+		target, err := url.ParseRequestURI(fields[1])
+		if err == nil && strings.HasPrefix(target.Path, "/storage/v1/") {
+			return fields[0], target.RequestURI(), nil
+		}
+	}
+	return "", "", fmt.Errorf("%q is not a call below /storage/v1/", line)
 }
