@@ -345,6 +345,55 @@ func TestGlobsWithDelimiter(t *testing.T) {
 	}
 }
 
+// TestRequestsOfPython sends requests as Google's client for Python does. See python-storage, google/cloud/storage. Its
+// booleans are True and False. It reads microseconds of a custom time, the namespace of multipart uploads, and
+// x-goog-hash of the JSON API without spaces.
+func TestRequestsOfPython(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	w.must(t, operation{method: "POST", path: up + "?uploadType=media&name=dir/", body: "x"})
+	w.must(t, operation{method: "DELETE", path: hmac + "/{inactive}"})
+	const conditional = `"bindings":[{"role":"roles/storage.objectViewer","members":["user:a@example.com"],"condition":{"title":"t","expression":"true"}}]`
+	day := func(n string) string {
+		return `{"retention":{"mode":"Unlocked","retainUntilTime":"2999-01-0` + n + `T00:00:00Z"}}`
+	}
+	for _, tc := range []struct {
+		name string
+		operation
+
+		status   int
+		contains string
+	}{
+		{"a list with delimiters", operation{method: "GET", path: b + "/o?delimiter=/&includeTrailingDelimiter=True&fields=items(name)"}, 200, `{"name":"dir/"}`},
+		{"a list without them", operation{method: "GET", path: b + "/o?delimiter=/&includeTrailingDelimiter=False&fields=items(name)"}, 200, `{"items":[{"name":"o"}]}`},
+		{"a bucket with retention of objects", operation{method: "POST", path: "/storage/v1/b?project=cooper-fake&enableObjectRetention=True", body: `{"name":"fresh"}`}, 200, `"objectRetention":{"mode":"Enabled"}`},
+		{"a longer retention", operation{method: "PATCH", path: "/storage/v1/b/locked/o/o", body: day("2")}, 200, "2999-01-02"},
+		{"a shorter retention", operation{method: "PATCH", path: "/storage/v1/b/locked/o/o?overrideUnlockedRetention=False", body: day("1")}, 403, "retention"},
+		{"a shorter retention by force", operation{method: "PATCH", path: "/storage/v1/b/locked/o/o?overrideUnlockedRetention=True", body: day("1")}, 200, "2999-01-01"},
+		{"deleted keys", operation{method: "GET", path: hmac + "?showDeletedKeys=True"}, 200, `"DELETED"`},
+		{"an unsupported option that is off", operation{method: "GET", path: "/storage/v1/b?project=cooper-fake&softDeleted=False"}, 200, `"docs"`},
+		{"microseconds", operation{method: "PATCH", path: o, body: `{"customTime":"2030-01-01T00:00:00.123456Z"}`}, 200, `"customTime":"2030-01-01T00:00:00.123456Z"`},
+		{"milliseconds", operation{method: "PATCH", path: o, body: `{"customTime":"2030-01-01T00:00:01Z"}`}, 200, `"customTime":"2030-01-01T00:00:01.000Z"`},
+		{"a multipart upload", operation{method: "POST", path: "/docs/parts?uploads"}, 200, `<InitiateMultipartUploadResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`},
+		{"a list by XML", operation{method: "GET", path: "/docs"}, 200, `<ListBucketResult xmlns="http://doc.s3.amazonaws.com/2006-03-01">`},
+		{"a condition without uniform access", operation{method: "PUT", path: "/storage/v1/b/fine/iam", body: `{"version":1,` + conditional + `}`}, 412, "enable uniform bucket-level access"},
+		{"a condition with version 1", operation{method: "PUT", path: b + "/iam", body: `{"version":1,` + conditional + `}`}, 400, "at least 3"},
+		{"a condition with version 3", operation{method: "PUT", path: b + "/iam", body: `{"version":3,` + conditional + `}`}, 200, `"condition"`},
+	} {
+		if got := w.send(t, w.admin, tc.operation); got.Code != tc.status || !strings.Contains(got.Body.String(), tc.contains) {
+			t.Errorf("%s: %d %s", tc.name, got.Code, got.Body)
+		}
+	}
+	const crc, md5 = "crc32c=ev2UKA==", "md5=qfDmGhN9hqqdtTRl4IAWEg==" // of "second"
+	for path, want := range map[string][]string{"/download" + o + "?alt=media": {crc + "," + md5}, "/docs/o": {crc, md5}} {
+		got := w.send(t, w.admin, operation{method: "GET", path: path}).Header().Values("X-Goog-Hash")
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
 // TestBatchOfPython sends a batch as Google's client for Python does: its lines end without a carriage return, and its calls
 // have whole URLs.
 func TestBatchOfPython(t *testing.T) {

@@ -36,7 +36,7 @@ func (c *Call) newBucket(name string, p identity.Project, fields map[string]json
 		cfg.set("storageClass", "STANDARD")
 	}
 	b := store.Bucket{Name: name, Project: p.ID, Config: cfg}
-	if c.query.Get("enableObjectRetention") == "true" {
+	if c.isTrue("enableObjectRetention") {
 		cfg.set("objectRetention", map[string]string{"mode": "Enabled"})
 	} else {
 		delete(cfg, "objectRetention")
@@ -198,7 +198,7 @@ func (c *Call) insertBucket(w http.ResponseWriter) error {
 	if name == "" {
 		return gcserr.Required.Say("Required")
 	}
-	if c.query.Get("enableObjectRetention") == "true" {
+	if c.isTrue("enableObjectRetention") {
 		if _, err := c.needProject("storage.buckets.enableObjectRetention", p.ID); err != nil {
 			return err
 		}

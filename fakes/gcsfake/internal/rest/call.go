@@ -422,3 +422,11 @@ func (c *Call) base() string {
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// preciseStamp is stamp for a time that the client chose. It keeps microseconds.
+func preciseStamp(t time.Time) string {
+	if t = t.Truncate(time.Microsecond); t.Equal(t.Truncate(time.Millisecond)) {
+		return stamp(t)
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+}

@@ -44,7 +44,7 @@ func (c *Call) listHMAC(p identity.Project) (any, error) {
 		return nil, err
 	}
 	items, next, last := []any{}, "", ""
-	for _, k := range c.api.dir.HMACKeys(p.ID, c.query.Get("serviceAccountEmail"), c.query.Get("showDeletedKeys") == "true") {
+	for _, k := range c.api.dir.HMACKeys(p.ID, c.query.Get("serviceAccountEmail"), c.isTrue("showDeletedKeys")) {
 		if k.AccessID <= after {
 			continue
 		}

@@ -90,7 +90,7 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	encoding := cmp.Or(o.ContentEncoding, "identity")
 	h.Set("X-Goog-Stored-Content-Encoding", encoding)
 	if c.showsSums(o) {
-		sumHeaders(h, o)
+		h["X-Goog-Hash"] = c.sums(o)
 	}
 	keyHeaders(h, o)
 	if o.Components > 0 {
@@ -101,11 +101,16 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	}
 }
 
-func sumHeaders(h http.Header, o *store.Object) {
-	h.Add("X-Goog-Hash", "crc32c="+encodeCRC(o.CRC32C))
+// sums returns the values of x-goog-hash. The XML API sends one header for each sum, the JSON API one header for both.
+func (c *Call) sums(o *store.Object) []string {
+	sums := []string{"crc32c=" + encodeCRC(o.CRC32C)}
 	if o.MD5 != nil {
-		h.Add("X-Goog-Hash", "md5="+base64.StdEncoding.EncodeToString(o.MD5))
+		sums = append(sums, "md5="+base64.StdEncoding.EncodeToString(o.MD5))
 	}
+	if c.flavour == inXML {
+		return sums
+	}
+	return []string{strings.Join(sums, ",")}
 }
 
 // serveMedia sends an object's body, or a range of it. It opens the generation that o is.

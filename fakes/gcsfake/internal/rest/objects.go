@@ -176,7 +176,7 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 	q := store.Query{
 		Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"), From: c.query.Get("startOffset"), To: c.query.Get("endOffset"),
 		After: token.Name, AfterGeneration: token.Generation, Versions: c.isTrue("versions"), SoftDeleted: c.isTrue("softDeleted"),
-		TrailingDelimiter: c.query.Get("includeTrailingDelimiter") == "true", Max: limit,
+		TrailingDelimiter: c.isTrue("includeTrailingDelimiter"), Max: limit,
 	}
 	if c.query.Get("filter") != "" {
 		return q, gcserr.Unimplemented.Say("This fake does not support filter: it keeps no contexts of objects.")
@@ -322,7 +322,7 @@ func (c *Call) checkReduction(b *store.Bucket, before *store.Object, now *store.
 		return nil
 	case old.Mode == "Locked":
 		return gcserr.Retention.Say("Object '%s/%s' has a locked retention, which cannot be reduced.", before.Bucket, before.Name)
-	case c.query.Get("overrideUnlockedRetention") != "true":
+	case !c.isTrue("overrideUnlockedRetention"):
 		return gcserr.Retention.Say("Reducing the retention of object '%s/%s' needs overrideUnlockedRetention.", before.Bucket, before.Name)
 	}
 	return c.need("storage.objects.overrideUnlockedRetention", b, before.Name)

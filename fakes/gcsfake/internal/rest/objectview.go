@@ -215,7 +215,7 @@ func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 		out.SoftDeleted, out.HardDeleted = stamp(*o.SoftDelete), stamp(*o.HardDelete)
 	}
 	if o.CustomTime != nil {
-		out.CustomTime = stamp(*o.CustomTime)
+		out.CustomTime = preciseStamp(*o.CustomTime)
 	}
 	if t := b.Expires(o); !t.IsZero() {
 		out.Expires = stamp(t)

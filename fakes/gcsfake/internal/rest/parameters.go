@@ -25,7 +25,7 @@ func (c *Call) checkParameters() error {
 	default:
 		inputs, listed := Inputs[c.Operation]
 		for name, values := range c.query {
-			if listed && !inputs.Query.Has(name) && values[0] != "false" {
+			if listed && !inputs.Query.Has(name) && !strings.EqualFold(values[0], "false") {
 				return c.unserved("parameter", name)
 			}
 		}

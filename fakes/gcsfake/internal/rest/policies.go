@@ -146,7 +146,7 @@ func (a *API) acceptBinding(b *policy.Binding, version int, onBucket bool) error
 	case onBucket && policy.OnlyOnProjects(b.Role), !onBucket && policy.OnlyOnBuckets(b.Role):
 		return gcserr.Invalid.Say("Role %s is not supported for this resource.", b.Role)
 	case b.Condition != nil && version != conditionalVersion:
-		return gcserr.Invalid.Say("A policy with conditions must have version %d.", conditionalVersion)
+		return gcserr.Invalid.Say("The version of a policy with conditions must be at least %d.", conditionalVersion)
 	case b.Condition != nil && (strings.HasPrefix(b.Role, "roles/storage.legacy") || basicRole(b.Role)):
 		return gcserr.Invalid.Say("Conditions cannot be set on role %s.", b.Role)
 	case b.Condition != nil && isPublic(b.Members):
@@ -242,6 +242,9 @@ func (c *Call) setBucketPolicy(b *store.Bucket) (any, error) {
 	if err := c.readJSON(&doc); err != nil {
 		return nil, err
 	}
+	if err := checkBucketPolicy(b, doc.Bindings); err != nil { // before the version of the policy, as Google does
+		return nil, err
+	}
 	s, err := c.api.accept(doc, true)
 	if err != nil {
 		return nil, err
@@ -267,7 +270,7 @@ func checkBucketPolicy(b *store.Bucket, bindings []policy.Binding) error {
 		case isPublic(binding.Members) && b.Settings.IAM.PublicAccessPrevention == "enforced":
 			return gcserr.Precondition.Say("The member bindings allUsers and allAuthenticatedUsers are not allowed since public access prevention is enforced.")
 		case binding.Condition != nil && !b.Settings.IAM.Uniform.Enabled:
-			return gcserr.Precondition.Say("Cannot set an IAM policy with conditions on bucket %s: uniform bucket-level access is not enabled.", b.Name)
+			return gcserr.Precondition.Say("To set an IAM policy with conditions on bucket %s, enable uniform bucket-level access.", b.Name)
 		}
 	}
 	return nil

@@ -137,5 +137,5 @@ func (c *Call) moveObject(w http.ResponseWriter) error {
 	return c.respondObject(w, o)
 }
 
-// isTrue reads a parameter that is true or false.
+// isTrue reads a parameter that is true or false. Google's client for Python sends True and False.
 func (c *Call) isTrue(name string) bool { return strings.EqualFold(c.query.Get(name), "true") }

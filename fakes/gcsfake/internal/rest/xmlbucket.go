@@ -14,7 +14,11 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-const xmlNamespace = "http://doc.s3.amazonaws.com/2006-03-01"
+// xmlNamespace is the namespace of the XML API's documents; those of multipart uploads have Amazon S3's.
+const (
+	xmlNamespace       = "http://doc.s3.amazonaws.com/2006-03-01"
+	multipartNamespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+)
 
 func (c *Call) xmlListBuckets(w http.ResponseWriter) error {
 	if c.caller.Name == "" {

@@ -48,7 +48,7 @@ func (c *Call) xmlInitiate(w http.ResponseWriter) error {
 		Xmlns       string   `xml:"xmlns,attr"`
 		Bucket, Key string
 		UploadID    string `xml:"UploadId"`
-	}{Xmlns: xmlNamespace, Bucket: b.Name, Key: name, UploadID: u.ID})
+	}{Xmlns: multipartNamespace, Bucket: b.Name, Key: name, UploadID: u.ID})
 }
 
 // multipartUpload returns the upload of the call after asking for permissions on its object.
@@ -152,7 +152,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
 		Xmlns                       string   `xml:"xmlns,attr"`
 		Location, Bucket, Key, ETag string
-	}{Xmlns: xmlNamespace, Location: c.base() + "/" + b.Name + "/" + u.Name, Bucket: b.Name, Key: u.Name, ETag: xmlETag(stored)})
+	}{Xmlns: multipartNamespace, Location: c.base() + "/" + b.Name + "/" + u.Name, Bucket: b.Name, Key: u.Name, ETag: xmlETag(stored)})
 }
 
 func (c *Call) xmlAbort(w http.ResponseWriter) error {
@@ -187,7 +187,7 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 		MaxParts             int
 		IsTruncated          bool
 		Part                 []part
-	}{Xmlns: xmlNamespace, Bucket: b.Name, Key: u.Name, UploadID: u.ID, MaxParts: defaultPage}
+	}{Xmlns: multipartNamespace, Bucket: b.Name, Key: u.Name, UploadID: u.ID, MaxParts: defaultPage}
 	if out.MaxParts, err = c.most("max-parts"); err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 		return err
 	}
 	out := &xmlUploads{
-		Xmlns: xmlNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"),
+		Xmlns: multipartNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"),
 		KeyMarker: c.query.Get("key-marker"), UploadIDMarker: c.query.Get("upload-id-marker"),
 	}
 	if out.MaxUploads, err = c.most("max-uploads"); err != nil {
