@@ -17,27 +17,19 @@ import (
 
 // aclRoutes returns the methods of the three kinds of access control lists.
 func aclRoutes() []route {
-	var out []route
-	for _, k := range []struct{ path, kind string }{
-		{"/storage/v1/b/{bucket}/acl", "storage.bucketAccessControls."},
-		{"/storage/v1/b/{bucket}/defaultObjectAcl", "storage.defaultObjectAccessControls."},
-		{"/storage/v1/b/{bucket}/o/{object}/acl", "storage.objectAccessControls."},
-	} {
-		for _, m := range []struct {
-			method, path, verb string
-			handler            handler
-		}{
-			{"GET", "", "list", (*Call).listEntries},
-			{"POST", "", "insert", (*Call).insertEntry},
-			{"GET", "/{entity}", "get", (*Call).getEntry},
-			{"PATCH", "/{entity}", "patch", (*Call).putEntry},
-			{"PUT", "/{entity}", "update", (*Call).putEntry},
-			{"DELETE", "/{entity}", "delete", (*Call).deleteEntry},
-		} {
-			out = append(out, route{method: m.method, pattern: k.path + m.path, operation: k.kind + m.verb, level: identity.Control, handler: m.handler})
-		}
+	actions := []action{
+		{"GET", "", "list", (*Call).listEntries},
+		{"POST", "", "insert", (*Call).insertEntry},
+		{"GET", "/{entity}", "get", (*Call).getEntry},
+		{"PATCH", "/{entity}", "patch", (*Call).putEntry},
+		{"PUT", "/{entity}", "update", (*Call).putEntry},
+		{"DELETE", "/{entity}", "delete", (*Call).deleteEntry},
 	}
-	return out
+	return slices.Concat(
+		below("/storage/v1/b/{bucket}/acl", "storage.bucketAccessControls.", identity.Control, actions),
+		below("/storage/v1/b/{bucket}/defaultObjectAcl", "storage.defaultObjectAccessControls.", identity.Control, actions),
+		below("/storage/v1/b/{bucket}/o/{object}/acl", "storage.objectAccessControls.", identity.Control, actions),
+	)
 }
 
 // accessList is an access control list.

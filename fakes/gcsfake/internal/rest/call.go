@@ -47,7 +47,7 @@ type API struct {
 	dir     *identity.Directory
 	issuers *http.Client
 	now     func() time.Time
-	routes  map[int][]route
+	routes  map[int][]splitRoute
 
 	anonymous, project string
 	oneProject         bool

@@ -14,240 +14,159 @@ import (
 
 // route is one operation of the JSON-shaped APIs.
 type route struct {
-	method, pattern string
-	operation       string
-	level           identity.Level
-	handler         handler
-	// unserved marks an operation that the service has and the fake does not implement.
-	unserved bool
+	method, pattern, operation string
+	level                      identity.Level
+	handler                    handler
+}
+
+// action is a route whose pattern and operation continue those of a resource.
+type action struct {
+	method, pattern, operation string
+	handler                    handler
+}
+
+// below returns the routes of a resource.
+func below(pattern, operation string, level identity.Level, actions []action) []route {
+	out := make([]route, len(actions))
+	for i, a := range actions {
+		out[i] = route{a.method, pattern + a.pattern, operation + a.operation, level, a.handler}
+	}
+	return out
+}
+
+// splitRoute is a route with the segments of its pattern.
+type splitRoute struct {
+	route
 
 	segments []string
 }
 
 // routes are all operations by the number of segments of their paths.
-func routes() map[int][]route {
-	out := map[int][]route{}
-	for _, r := range allRoutes() {
-		out[len(r.segments)] = append(out[len(r.segments)], r)
+func routes() map[int][]splitRoute {
+	out := map[int][]splitRoute{}
+	for _, r := range slices.Concat(servedRoutes(), unservedRoutes()) {
+		segments := strings.Split(strings.TrimPrefix(r.pattern, "/"), "/")
+		out[len(segments)] = append(out[len(segments)], splitRoute{r, segments})
 	}
 	return out
 }
 
-func allRoutes() []route {
-	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, keyRoutes, roleRoutes, tokenRoutes, aclRoutes(), unservedRoutes())
-	for i := range all {
-		all[i].segments = strings.Split(strings.TrimPrefix(all[i].pattern, "/"), "/")
-	}
-	return all
+func servedRoutes() []route {
+	return slices.Concat(bucketRoutes, objectRoutes, hmacRoutes, projectRoutes, accountRoutes, credentialRoutes, keyRoutes, predefinedRoleRoutes, roleRoutes,
+		tokenRoutes, aclRoutes())
 }
 
 // Operations returns the names of all implemented operations.
 func Operations() []string {
 	var out []string
-	for _, r := range allRoutes() {
-		if !r.unserved && !slices.Contains(out, r.operation) {
+	for _, r := range servedRoutes() {
+		if !slices.Contains(out, r.operation) {
 			out = append(out, r.operation)
 		}
 	}
-	return append(out, xmlOperations()...)
+	for _, r := range xmlRoutes {
+		out = append(out, r.operation)
+	}
+	return out
 }
 
 var bucketRoutes = []route{
-	{method: "POST", pattern: "/storage/v1/b", operation: "storage.buckets.insert", level: identity.Write, handler: (*Call).insertBucket},
-	{method: "GET", pattern: "/storage/v1/b", operation: "storage.buckets.list", level: identity.Read, handler: (*Call).listBuckets},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.get", level: identity.Read, handler: ofBucket("storage.buckets.get", (*Call).getBucket)},
-	{method: "PATCH", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.patch", level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).patchBucket)},
-	{method: "PUT", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.update", level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).updateBucket)},
-	{method: "DELETE", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.delete", level: identity.Write, handler: ofBucket("storage.buckets.delete", (*Call).deleteBucket)},
-	{
-		method: "POST", pattern: "/storage/v1/b/{bucket}/lockRetentionPolicy", operation: "storage.buckets.lockRetentionPolicy",
-		level: identity.Control, handler: ofBucket("storage.buckets.update", (*Call).lockRetention),
-	},
-	{
-		method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy",
-		level: identity.Control, handler: ofBucket("storage.buckets.getIamPolicy", (*Call).getBucketPolicy),
-	},
-	{
-		method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy",
-		level: identity.Control, handler: ofBucket("storage.buckets.setIamPolicy", (*Call).setBucketPolicy),
-	},
-	{
-		method: "GET", pattern: "/storage/v1/b/{bucket}/storageLayout", operation: "storage.buckets.getStorageLayout",
-		level: identity.Read, handler: ofBucket("storage.objects.list", (*Call).storageLayout),
-	},
-	{
-		method: "GET", pattern: "/storage/v1/b/{bucket}/managedFolders", operation: "storage.managedFolders.list",
-		level: identity.Read, handler: ofBucket("storage.managedFolders.list", (*Call).listManagedFolders),
-	},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam/testPermissions", operation: "storage.buckets.testIamPermissions", level: identity.Read, handler: of(bucketOf, (*Call).testBucketPermissions)},
+	{"POST", "/storage/v1/b", "storage.buckets.insert", identity.Write, (*Call).insertBucket},
+	{"GET", "/storage/v1/b", "storage.buckets.list", identity.Read, (*Call).listBuckets},
+	{"GET", "/storage/v1/b/{bucket}", "storage.buckets.get", identity.Read, ofBucket("storage.buckets.get", (*Call).getBucket)},
+	{"PATCH", "/storage/v1/b/{bucket}", "storage.buckets.patch", identity.Control, ofBucket("storage.buckets.update", (*Call).patchBucket)},
+	{"PUT", "/storage/v1/b/{bucket}", "storage.buckets.update", identity.Control, ofBucket("storage.buckets.update", (*Call).updateBucket)},
+	{"DELETE", "/storage/v1/b/{bucket}", "storage.buckets.delete", identity.Write, ofBucket("storage.buckets.delete", (*Call).deleteBucket)},
+	{"POST", "/storage/v1/b/{bucket}/lockRetentionPolicy", "storage.buckets.lockRetentionPolicy", identity.Control, ofBucket("storage.buckets.update", (*Call).lockRetention)},
+	{"GET", "/storage/v1/b/{bucket}/iam", "storage.buckets.getIamPolicy", identity.Control, ofBucket("storage.buckets.getIamPolicy", (*Call).getBucketPolicy)},
+	{"PUT", "/storage/v1/b/{bucket}/iam", "storage.buckets.setIamPolicy", identity.Control, ofBucket("storage.buckets.setIamPolicy", (*Call).setBucketPolicy)},
+	{"GET", "/storage/v1/b/{bucket}/storageLayout", "storage.buckets.getStorageLayout", identity.Read, ofBucket("storage.objects.list", (*Call).storageLayout)},
+	{"GET", "/storage/v1/b/{bucket}/managedFolders", "storage.managedFolders.list", identity.Read, ofBucket("storage.managedFolders.list", (*Call).listManagedFolders)},
+	{"GET", "/storage/v1/b/{bucket}/iam/testPermissions", "storage.buckets.testIamPermissions", identity.Read, of(bucketOf, (*Call).testBucketPermissions)},
 }
 
 var objectRoutes = []route{
-	{method: "POST", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
-	{method: "PUT", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).putUpload},
-	{method: "DELETE", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).cancelUpload},
-	{method: "POST", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
-	{method: "PUT", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).putUpload},
-	{method: "POST", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertMetadata},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.list", level: identity.Read, handler: ofBucket("storage.objects.list", (*Call).listObjects)},
-	{method: "GET", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
-	{method: "GET", pattern: "/download/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
-	{method: "PATCH", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.patch", level: identity.Write, handler: (*Call).patchObject},
-	{method: "PUT", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.update", level: identity.Write, handler: (*Call).updateObject},
-	{method: "DELETE", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.delete", level: identity.Write, handler: (*Call).deleteObject},
-	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/restore", operation: "storage.objects.restore", level: identity.Write, handler: (*Call).restoreObject},
-	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{sourceObject}/moveTo/o/{object}", operation: "storage.objects.move", level: identity.Write, handler: (*Call).moveObject},
-	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/compose", operation: "storage.objects.compose", level: identity.Write, handler: (*Call).composeObject},
-	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/copyTo/b/{bucket}/o/{object}", operation: "storage.objects.copy", level: identity.Write, handler: (*Call).copyObject},
-	{
-		method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite",
-		level: identity.Write, handler: (*Call).rewriteObject,
-	},
+	{"POST", "/upload/storage/v1/b/{bucket}/o", "storage.objects.insert", identity.Write, (*Call).insertObject},
+	{"PUT", "/upload/storage/v1/b/{bucket}/o", "storage.objects.insert", 0, (*Call).putUpload},
+	{"DELETE", "/upload/storage/v1/b/{bucket}/o", "storage.objects.insert", 0, (*Call).cancelUpload},
+	{"POST", "/resumable/upload/storage/v1/b/{bucket}/o", "storage.objects.insert", identity.Write, (*Call).insertObject},
+	{"PUT", "/resumable/upload/storage/v1/b/{bucket}/o", "storage.objects.insert", 0, (*Call).putUpload},
+	{"POST", "/storage/v1/b/{bucket}/o", "storage.objects.insert", identity.Write, (*Call).insertMetadata},
+	{"GET", "/storage/v1/b/{bucket}/o", "storage.objects.list", identity.Read, ofBucket("storage.objects.list", (*Call).listObjects)},
+	{"GET", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.get", identity.Read, (*Call).getObject},
+	{"GET", "/download/storage/v1/b/{bucket}/o/{object}", "storage.objects.get", identity.Read, (*Call).getObject},
+	{"PATCH", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.patch", identity.Write, (*Call).patchObject},
+	{"PUT", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.update", identity.Write, (*Call).updateObject},
+	{"DELETE", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.delete", identity.Write, (*Call).deleteObject},
+	{"POST", "/storage/v1/b/{bucket}/o/{object}/restore", "storage.objects.restore", identity.Write, (*Call).restoreObject},
+	{"POST", "/storage/v1/b/{bucket}/o/{sourceObject}/moveTo/o/{object}", "storage.objects.move", identity.Write, (*Call).moveObject},
+	{"POST", "/storage/v1/b/{bucket}/o/{object}/compose", "storage.objects.compose", identity.Write, (*Call).composeObject},
+	{"POST", "/storage/v1/b/{sourceBucket}/o/{sourceObject}/copyTo/b/{bucket}/o/{object}", "storage.objects.copy", identity.Write, (*Call).copyObject},
+	{"POST", "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", "storage.objects.rewrite", identity.Write, (*Call).rewriteObject},
 }
 
-var projectRoutes = []route{
-	{
-		method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get",
-		level: identity.Read, handler: ofProject("resourcemanager.projects.get", (*Call).serviceAgent),
-	},
-	{
-		method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create",
-		level: identity.Control, handler: ofProject("storage.hmacKeys.create", (*Call).createHMAC),
-	},
-	{
-		method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list",
-		level: identity.Read, handler: ofProject("storage.hmacKeys.list", (*Call).listHMAC),
-	},
-	{
-		method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.get",
-		level: identity.Read, handler: ofHMAC("storage.hmacKeys.get", (*Call).getHMAC),
-	},
-	{
-		method: "PUT", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.update",
-		level: identity.Control, handler: ofHMAC("storage.hmacKeys.update", (*Call).updateHMAC),
-	},
-	{
-		method: "DELETE", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.delete",
-		level: identity.Control, handler: ofHMAC("storage.hmacKeys.delete", (*Call).deleteHMAC),
-	},
-	{method: "GET", pattern: "/v1/projects/{project}", operation: "cloudresourcemanager.projects.get", level: identity.Cloud, handler: ofProject("resourcemanager.projects.get", (*Call).getProject)},
-	{
-		method: "POST", pattern: "/v1/projects/{project}:getIamPolicy", operation: "cloudresourcemanager.projects.getIamPolicy",
-		level: identity.Cloud, handler: ofProject("resourcemanager.projects.getIamPolicy", (*Call).getProjectPolicy),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}:setIamPolicy", operation: "cloudresourcemanager.projects.setIamPolicy",
-		level: identity.Cloud, handler: ofProject("resourcemanager.projects.setIamPolicy", (*Call).setProjectPolicy),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}:testIamPermissions", operation: "cloudresourcemanager.projects.testIamPermissions",
-		level: identity.Cloud, handler: of(projectOf, (*Call).testProjectPermissions),
-	},
+var hmacRoutes = []route{
+	{"GET", "/storage/v1/projects/{project}/serviceAccount", "storage.projects.serviceAccount.get", identity.Read, ofProject("resourcemanager.projects.get", (*Call).serviceAgent)},
+	{"POST", "/storage/v1/projects/{project}/hmacKeys", "storage.projects.hmacKeys.create", identity.Control, ofProject("storage.hmacKeys.create", (*Call).createHMAC)},
+	{"GET", "/storage/v1/projects/{project}/hmacKeys", "storage.projects.hmacKeys.list", identity.Read, ofProject("storage.hmacKeys.list", (*Call).listHMAC)},
+	{"GET", "/storage/v1/projects/{project}/hmacKeys/{accessId}", "storage.projects.hmacKeys.get", identity.Read, ofHMAC("storage.hmacKeys.get", (*Call).getHMAC)},
+	{"PUT", "/storage/v1/projects/{project}/hmacKeys/{accessId}", "storage.projects.hmacKeys.update", identity.Control, ofHMAC("storage.hmacKeys.update", (*Call).updateHMAC)},
+	{"DELETE", "/storage/v1/projects/{project}/hmacKeys/{accessId}", "storage.projects.hmacKeys.delete", identity.Control, ofHMAC("storage.hmacKeys.delete", (*Call).deleteHMAC)},
 }
 
-var accountRoutes = []route{
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.create",
-		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.create", (*Call).createAccount),
-	},
-	{
-		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.list",
-		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.list", (*Call).listAccounts),
-	},
-	{
-		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.get",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.get", (*Call).getAccount),
-	},
-	{
-		method: "PATCH", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.patch",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.update", (*Call).patchAccount),
-	},
-	{
-		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.delete",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.delete", (*Call).deleteAccount),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:disable", operation: "iam.projects.serviceAccounts.disable",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.disable", setDisabled(true)),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:enable", operation: "iam.projects.serviceAccounts.enable",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.enable", setDisabled(false)),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:getIamPolicy", operation: "iam.projects.serviceAccounts.getIamPolicy",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getIamPolicy", (*Call).getAccountPolicy),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:setIamPolicy", operation: "iam.projects.serviceAccounts.setIamPolicy",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.setIamPolicy", (*Call).setAccountPolicy),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:generateAccessToken", operation: "iamcredentials.projects.serviceAccounts.generateAccessToken",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccounts.getAccessToken", (*Call).generateAccessToken),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:testIamPermissions", operation: "iam.projects.serviceAccounts.testIamPermissions",
-		level: identity.Cloud, handler: of(accountOf, (*Call).testAccountPermissions),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:undelete", operation: "iam.projects.serviceAccounts.undelete",
-		level: identity.Cloud, handler: ofProject("iam.serviceAccounts.undelete", (*Call).undeleteAccount),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:signBlob", operation: "iamcredentials.projects.serviceAccounts.signBlob",
-		level: identity.Cloud, handler: ofSigner("iam.serviceAccounts.signBlob", (*Call).signBlob),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:signJwt", operation: "iamcredentials.projects.serviceAccounts.signJwt",
-		level: identity.Cloud, handler: ofSigner("iam.serviceAccounts.signJwt", (*Call).signJWT),
-	},
-}
+var projectRoutes = below("/v1/projects/{project}", "cloudresourcemanager.projects.", identity.Cloud, []action{
+	{"GET", "", "get", ofProject("resourcemanager.projects.get", (*Call).getProject)},
+	{"POST", ":getIamPolicy", "getIamPolicy", ofProject("resourcemanager.projects.getIamPolicy", (*Call).getProjectPolicy)},
+	{"POST", ":setIamPolicy", "setIamPolicy", ofProject("resourcemanager.projects.setIamPolicy", (*Call).setProjectPolicy)},
+	{"POST", ":testIamPermissions", "testIamPermissions", of(projectOf, (*Call).testProjectPermissions)},
+})
 
-var keyRoutes = []route{
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).createKey),
-	},
-	{
-		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.list", (*Call).listKeys),
-	},
-	{
-		method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.get", (*Call).getKey),
-	},
-	{
-		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.delete", (*Call).deleteKey),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys:upload", operation: "iam.projects.serviceAccounts.keys.upload",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.create", (*Call).uploadKey),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:disable", operation: "iam.projects.serviceAccounts.keys.disable",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.disable", setKeyDisabled(true)),
-	},
-	{
-		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:enable", operation: "iam.projects.serviceAccounts.keys.enable",
-		level: identity.Cloud, handler: ofAccount("iam.serviceAccountKeys.enable", setKeyDisabled(false)),
-	},
-}
+var accountRoutes = below("/v1/projects/{project}/serviceAccounts", "iam.projects.serviceAccounts.", identity.Cloud, []action{
+	{"POST", "", "create", ofProject("iam.serviceAccounts.create", (*Call).createAccount)},
+	{"GET", "", "list", ofProject("iam.serviceAccounts.list", (*Call).listAccounts)},
+	{"GET", "/{account}", "get", ofAccount("iam.serviceAccounts.get", (*Call).getAccount)},
+	{"PATCH", "/{account}", "patch", ofAccount("iam.serviceAccounts.update", (*Call).patchAccount)},
+	{"DELETE", "/{account}", "delete", ofAccount("iam.serviceAccounts.delete", (*Call).deleteAccount)},
+	{"POST", "/{account}:disable", "disable", ofAccount("iam.serviceAccounts.disable", setDisabled(true))},
+	{"POST", "/{account}:enable", "enable", ofAccount("iam.serviceAccounts.enable", setDisabled(false))},
+	{"POST", "/{account}:getIamPolicy", "getIamPolicy", ofAccount("iam.serviceAccounts.getIamPolicy", (*Call).getAccountPolicy)},
+	{"POST", "/{account}:setIamPolicy", "setIamPolicy", ofAccount("iam.serviceAccounts.setIamPolicy", (*Call).setAccountPolicy)},
+	{"POST", "/{account}:testIamPermissions", "testIamPermissions", of(accountOf, (*Call).testAccountPermissions)},
+	{"POST", "/{account}:undelete", "undelete", ofProject("iam.serviceAccounts.undelete", (*Call).undeleteAccount)},
+})
 
-var roleRoutes = []route{
-	{method: "GET", pattern: "/v1/roles", operation: "iam.roles.list", level: identity.Cloud, handler: ofNothing((*Call).listPredefinedRoles)},
-	{method: "GET", pattern: "/v1/roles/{role}", operation: "iam.roles.get", level: identity.Cloud, handler: ofNothing((*Call).getPredefinedRole)},
-	{method: "POST", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.create", level: identity.Cloud, handler: ofProject("iam.roles.create", (*Call).createRole)},
-	{method: "GET", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.list", level: identity.Cloud, handler: ofProject("iam.roles.list", (*Call).listRoles)},
-	{method: "GET", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.get", level: identity.Cloud, handler: ofProject("iam.roles.get", (*Call).getRole)},
-	{method: "PATCH", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.patch", level: identity.Cloud, handler: ofProject("iam.roles.update", (*Call).patchRole)},
-	{method: "DELETE", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.delete", level: identity.Cloud, handler: ofProject("iam.roles.delete", (*Call).deleteRole)},
-}
+var credentialRoutes = below("/v1/projects/{project}/serviceAccounts/{account}", "iamcredentials.projects.serviceAccounts.", identity.Cloud, []action{
+	{"POST", ":generateAccessToken", "generateAccessToken", ofAccount("iam.serviceAccounts.getAccessToken", (*Call).generateAccessToken)},
+	{"POST", ":signBlob", "signBlob", ofSigner("iam.serviceAccounts.signBlob", (*Call).signBlob)},
+	{"POST", ":signJwt", "signJwt", ofSigner("iam.serviceAccounts.signJwt", (*Call).signJWT)},
+})
+
+var keyRoutes = below("/v1/projects/{project}/serviceAccounts/{account}/keys", "iam.projects.serviceAccounts.keys.", identity.Cloud, []action{
+	{"POST", "", "create", ofAccount("iam.serviceAccountKeys.create", (*Call).createKey)},
+	{"GET", "", "list", ofAccount("iam.serviceAccountKeys.list", (*Call).listKeys)},
+	{"GET", "/{key}", "get", ofAccount("iam.serviceAccountKeys.get", (*Call).getKey)},
+	{"DELETE", "/{key}", "delete", ofAccount("iam.serviceAccountKeys.delete", (*Call).deleteKey)},
+	{"POST", ":upload", "upload", ofAccount("iam.serviceAccountKeys.create", (*Call).uploadKey)},
+	{"POST", "/{key}:disable", "disable", ofAccount("iam.serviceAccountKeys.disable", setKeyDisabled(true))},
+	{"POST", "/{key}:enable", "enable", ofAccount("iam.serviceAccountKeys.enable", setKeyDisabled(false))},
+})
+
+var predefinedRoleRoutes = below("/v1/roles", "iam.roles.", identity.Cloud, []action{
+	{"GET", "", "list", ofNothing((*Call).listPredefinedRoles)},
+	{"GET", "/{role}", "get", ofNothing((*Call).getPredefinedRole)},
+})
+
+var roleRoutes = below("/v1/projects/{project}/roles", "iam.projects.roles.", identity.Cloud, []action{
+	{"POST", "", "create", ofProject("iam.roles.create", (*Call).createRole)},
+	{"GET", "", "list", ofProject("iam.roles.list", (*Call).listRoles)},
+	{"GET", "/{role}", "get", ofProject("iam.roles.get", (*Call).getRole)},
+	{"PATCH", "/{role}", "patch", ofProject("iam.roles.update", (*Call).patchRole)},
+	{"DELETE", "/{role}", "delete", ofProject("iam.roles.delete", (*Call).deleteRole)},
+})
 
 var tokenRoutes = []route{
-	{method: "POST", pattern: "/token", operation: "oauth2.token", handler: (*Call).token},
-	{method: "POST", pattern: "/v1/token", operation: "sts.token", handler: (*Call).exchangeToken},
+	{"POST", "/token", "oauth2.token", 0, (*Call).token},
+	{"POST", "/v1/token", "sts.token", 0, (*Call).exchangeToken},
 }
 
 // route determines the operation. Everything below none of the JSON API's prefixes belongs to the XML API.

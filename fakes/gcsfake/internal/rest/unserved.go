@@ -72,7 +72,7 @@ func unservedRoutes() []route {
 		if strings.HasPrefix(f[1], "/v1/") {
 			level = identity.Cloud
 		}
-		out = append(out, route{method: f[0], pattern: f[1], operation: f[2], level: level, handler: (*Call).notServed, unserved: true})
+		out = append(out, route{f[0], f[1], f[2], level, (*Call).notServed})
 	}
 	return out
 }

@@ -65,14 +65,6 @@ var xmlRoutes = []xmlRoute{
 	{"GET", "object", "uploadId", "xml.ListParts", identity.Read, (*Call).xmlListParts},
 }
 
-func xmlOperations() []string {
-	out := make([]string, len(xmlRoutes))
-	for i, r := range xmlRoutes {
-		out[i] = r.operation
-	}
-	return out
-}
-
 // subresources are the parameters that select another operation than the plain one.
 var subresources = []string{
 	"acl", "billing", "cors", "compose", "defaultObjectAcl", "delete", "encryption", "encryptionConfig", "lifecycle", "location", "logging", "notification", "object-lock",
