@@ -18,16 +18,7 @@ const bucketsPath = "/storage/v1/b"
 
 // bucket performs a call that returns a bucket.
 func (s *service) bucket(ctx context.Context, c call) (*storagepb.Bucket, error) {
-	r, err := s.do(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.Bucket{}
-	if err := decode(r.body.Bytes(), out, bucketEdits, ""); err != nil {
-		return nil, err
-	}
-	out.BucketId = strings.TrimPrefix(out.GetName(), bucketPrefix)
-	return out, nil
+	return receive(ctx, s, c, &storagepb.Bucket{}, bucketEdits, "")
 }
 
 // CreateBucket implements storagepb.StorageServer.
@@ -51,9 +42,7 @@ func (s *service) CreateBucket(ctx context.Context, r *storagepb.CreateBucketReq
 // GetBucket implements storagepb.StorageServer.
 func (s *service) GetBucket(ctx context.Context, r *storagepb.GetBucketRequest) (*storagepb.Bucket, error) {
 	out, err := s.bucket(ctx, call{method: http.MethodGet, path: bucketPath(r.GetName()), query: masked(query(r, "name"), r.GetReadMask())})
-	if err == nil {
-		prune(out, r.GetReadMask())
-	}
+	prune(out, r.GetReadMask())
 	return out, err
 }
 
@@ -61,19 +50,12 @@ func (s *service) GetBucket(ctx context.Context, r *storagepb.GetBucketRequest) 
 func (s *service) ListBuckets(ctx context.Context, r *storagepb.ListBucketsRequest) (*storagepb.ListBucketsResponse, error) {
 	q := masked(query(r, "parent"), r.GetReadMask())
 	q.Set("project", strings.TrimPrefix(r.GetParent(), "projects/"))
-	response, err := s.do(ctx, call{method: http.MethodGet, path: path{text: bucketsPath}, query: q})
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.ListBucketsResponse{}
-	if err := decode(response.body.Bytes(), out, bucketEdits, "items"); err != nil {
-		return nil, err
-	}
+	c := call{method: http.MethodGet, path: path{text: bucketsPath}, query: q}
+	out, err := receive(ctx, s, c, &storagepb.ListBucketsResponse{}, bucketEdits, "items")
 	for _, b := range out.GetBuckets() {
-		b.BucketId = strings.TrimPrefix(b.GetName(), bucketPrefix)
 		prune(b, r.GetReadMask())
 	}
-	return out, nil
+	return out, err
 }
 
 // UpdateBucket implements storagepb.StorageServer.
@@ -102,19 +84,10 @@ func (s *service) LockBucketRetentionPolicy(ctx context.Context, r *storagepb.Lo
 	return s.bucket(ctx, call{method: http.MethodPost, path: bucketPath(r.GetBucket(), "lockRetentionPolicy"), query: query(r, "bucket")})
 }
 
-// policy performs a call that returns an allow policy.
-func (s *service) policy(ctx context.Context, c call) (*storagepb.Policy, error) {
-	r, err := s.do(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.Policy{}
-	return out, decode(r.body.Bytes(), out, nil, "")
-}
-
 // GetIamPolicy implements storagepb.StorageServer.
 func (s *service) GetIamPolicy(ctx context.Context, r *storagepb.GetIamPolicyRequest) (*storagepb.Policy, error) {
-	return s.policy(ctx, call{method: http.MethodGet, path: bucketPath(r.GetResource(), "iam"), query: query(r.GetOptions())})
+	c := call{method: http.MethodGet, path: bucketPath(r.GetResource(), "iam"), query: query(r.GetOptions())}
+	return receive(ctx, s, c, &storagepb.Policy{}, nil, "")
 }
 
 // SetIamPolicy implements storagepb.StorageServer.
@@ -123,17 +96,12 @@ func (s *service) SetIamPolicy(ctx context.Context, r *storagepb.SetIamPolicyReq
 	if err != nil {
 		return nil, err
 	}
-	return s.policy(ctx, call{method: http.MethodPut, path: bucketPath(r.GetResource(), "iam"), body: body})
+	c := call{method: http.MethodPut, path: bucketPath(r.GetResource(), "iam"), body: body}
+	return receive(ctx, s, c, &storagepb.Policy{}, nil, "")
 }
 
 // TestIamPermissions implements storagepb.StorageServer.
 func (s *service) TestIamPermissions(ctx context.Context, r *storagepb.TestIamPermissionsRequest) (*storagepb.TestIamPermissionsResponse, error) {
-	response, err := s.do(ctx, call{
-		method: http.MethodGet, path: bucketPath(r.GetResource(), "iam", "testPermissions"), query: url.Values{"permissions": r.GetPermissions()},
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.TestIamPermissionsResponse{}
-	return out, decode(response.body.Bytes(), out, nil, "")
+	c := call{method: http.MethodGet, path: bucketPath(r.GetResource(), "iam", "testPermissions"), query: url.Values{"permissions": r.GetPermissions()}}
+	return receive(ctx, s, c, &storagepb.TestIamPermissionsResponse{}, nil, "")
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/storagepb"
 )
@@ -116,6 +117,15 @@ func (r *response) Write(p []byte) (int, error) {
 // do performs a request of the JSON API.
 func (s *service) do(ctx context.Context, c call) (*response, error) {
 	return s.stream(ctx, c, nil)
+}
+
+// receive performs a request of the JSON API and decodes its response into out.
+func receive[M proto.Message](ctx context.Context, s *service, c call, out M, edits []edit, at string) (M, error) {
+	r, err := s.do(ctx, c)
+	if err == nil {
+		err = decode(r.body.Bytes(), out, edits, at)
+	}
+	return out, err
 }
 
 // stream performs a request of the JSON API and passes the body of a successful response to media.

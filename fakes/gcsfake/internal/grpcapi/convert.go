@@ -46,6 +46,14 @@ func with(prefix, suffix string) func(any) any {
 
 func removed(any) any { return nil }
 
+// identified adds the ID of a bucket, which is its name in the JSON API.
+func identified(v any) any {
+	if fields, ok := v.(document); ok {
+		fields["bucketId"] = fields["name"]
+	}
+	return v
+}
+
 // switched adds a switch that is off, which protojson leaves out.
 func switched(v any) any {
 	if fields, ok := v.(document); ok && fields["enabled"] == nil {
@@ -75,6 +83,7 @@ func receiveDate(v any) any {
 
 var (
 	bucketEdits = []edit{
+		{"", nil, identified},
 		{"name", without(bucketPrefix, ""), with(bucketPrefix, "")},
 		{"projectNumber", removed, with("projects/", "")},
 		{"logging.logBucket", without(bucketPrefix, ""), with(bucketPrefix, "")},

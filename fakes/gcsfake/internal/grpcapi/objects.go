@@ -18,12 +18,7 @@ import (
 
 // object performs a call that returns an object.
 func (s *service) object(ctx context.Context, c call) (*storagepb.Object, error) {
-	r, err := s.do(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.Object{}
-	return out, decode(r.body.Bytes(), out, objectEdits, "")
+	return receive(ctx, s, c, &storagepb.Object{}, objectEdits, "")
 }
 
 // GetObject implements storagepb.StorageServer.
@@ -32,26 +27,18 @@ func (s *service) GetObject(ctx context.Context, r *storagepb.GetObjectRequest) 
 		method: http.MethodGet, path: objectPath(r.GetBucket(), r.GetObject()),
 		query: masked(query(r, "bucket", "object"), r.GetReadMask()), header: ownKey(r.GetCommonObjectRequestParams()),
 	})
-	if err == nil {
-		prune(out, r.GetReadMask())
-	}
+	prune(out, r.GetReadMask())
 	return out, err
 }
 
 // ListObjects implements storagepb.StorageServer.
 func (s *service) ListObjects(ctx context.Context, r *storagepb.ListObjectsRequest) (*storagepb.ListObjectsResponse, error) {
-	response, err := s.do(ctx, call{method: http.MethodGet, path: bucketPath(r.GetParent(), "o"), query: masked(query(r, "parent"), r.GetReadMask())})
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.ListObjectsResponse{}
-	if err := decode(response.body.Bytes(), out, objectEdits, "items"); err != nil {
-		return nil, err
-	}
+	c := call{method: http.MethodGet, path: bucketPath(r.GetParent(), "o"), query: masked(query(r, "parent"), r.GetReadMask())}
+	out, err := receive(ctx, s, c, &storagepb.ListObjectsResponse{}, objectEdits, "items")
 	for _, o := range out.GetObjects() {
 		prune(o, r.GetReadMask())
 	}
-	return out, nil
+	return out, err
 }
 
 // UpdateObject implements storagepb.StorageServer.
@@ -117,12 +104,7 @@ func (s *service) RewriteObject(ctx context.Context, r *storagepb.RewriteObjectR
 		delete(body, "kmsKeyName") // destination_kms_key names it
 		c.body = body
 	}
-	response, err := s.do(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	out := &storagepb.RewriteResponse{}
-	return out, decode(response.body.Bytes(), out, objectEdits, "resource")
+	return receive(ctx, s, c, &storagepb.RewriteResponse{}, objectEdits, "resource")
 }
 
 // RestoreObject implements storagepb.StorageServer.
