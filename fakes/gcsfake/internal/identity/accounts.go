@@ -147,25 +147,20 @@ func (d *Directory) DeleteAccount(email string) error {
 		return noAccount(email)
 	}
 	gone := &DeletedAccount{Account: *a, At: d.now()}
-	records := []journal.Record{journal.Delete(tableAccounts, email)}
-	if journal.Writes(d.journal) {
-		rec, err := journal.Put(tableDeleted, a.UniqueID, gone)
-		if err != nil {
-			return err
-		}
-		records = append(records, rec)
-	}
+	c := journal.Begin(d.journal)
+	c.Delete(tableAccounts, email)
+	c.Put(tableDeleted, a.UniqueID, gone)
 	var keys []*Key
 	for _, k := range d.keys {
 		if k.Email == email {
 			keys = append(keys, k)
-			records = append(records, journal.Delete(tableKeys, k.ID))
+			c.Delete(tableKeys, k.ID)
 		}
 	}
 	if _, ok := d.secrets[systemKey(a)]; ok {
-		records = append(records, journal.Delete(tableSecrets, systemKey(a)))
+		c.Delete(tableSecrets, systemKey(a))
 	}
-	if err := d.journal.Append(records...); err != nil {
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	delete(d.accounts, email)
@@ -190,15 +185,10 @@ func (d *Directory) UndeleteAccount(project, uniqueID string) (Account, error) {
 	if d.accounts[a.Email] != nil {
 		return Account{}, gcserr.New(http.StatusConflict, "alreadyExists", "Conflict", "Service account "+a.Email+" cannot be restored: a new account has the same email.")
 	}
-	records := []journal.Record{journal.Delete(tableDeleted, uniqueID)}
-	if journal.Writes(d.journal) {
-		rec, err := journal.Put(tableAccounts, a.Email, &a)
-		if err != nil {
-			return Account{}, err
-		}
-		records = append(records, rec)
-	}
-	if err := d.journal.Append(records...); err != nil {
+	c := journal.Begin(d.journal)
+	c.Delete(tableDeleted, uniqueID)
+	c.Put(tableAccounts, a.Email, &a)
+	if err := c.Commit(); err != nil {
 		return Account{}, err
 	}
 	delete(d.deleted, uniqueID)

@@ -99,11 +99,11 @@ func New(o Options) (*Store, error) {
 }
 
 func (s *Store) loadBuckets() error {
-	for key, raw := range s.journal.Table(tableBuckets) {
-		var b Bucket
-		if err := journal.Decode(tableBuckets, key, raw, &b); err != nil {
-			return err
-		}
+	buckets := map[string]Bucket{}
+	if err := journal.Load(s.journal, tableBuckets, buckets); err != nil {
+		return err
+	}
+	for _, b := range buckets {
 		if err := b.Parse(); err != nil {
 			return err
 		}
@@ -142,33 +142,22 @@ func (s *Store) loadObjects(known map[blob.ID]bool) error {
 }
 
 func (s *Store) loadUploads(known map[blob.ID]bool) error {
-	for key, raw := range s.journal.Table(tableUploads) {
-		u := &Upload{Parts: map[int]Part{}}
-		if err := journal.Decode(tableUploads, key, raw, u); err != nil {
-			return err
-		}
-		s.uploads[u.ID] = u
+	parts := map[string]Part{}
+	if err := errors.Join(journal.Load(s.journal, tableUploads, s.uploads), journal.Load(s.journal, tableParts, parts)); err != nil {
+		return err
+	}
+	for _, u := range s.uploads {
+		u.Parts = map[int]Part{}
 		remember(known, u.Segments)
 	}
-	for key, raw := range s.journal.Table(tableParts) {
-		var p Part
-		if err := journal.Decode(tableParts, key, raw, &p); err != nil {
-			return err
-		}
+	for key, p := range parts {
 		id, _, _ := strings.Cut(key, "/")
 		if u := s.uploads[id]; u != nil {
 			u.Parts[p.Number] = p
 			known[p.Segment.ID] = true
 		}
 	}
-	for key, raw := range s.journal.Table(tableCompleted) {
-		o := &Object{}
-		if err := journal.Decode(tableCompleted, key, raw, o); err != nil {
-			return err
-		}
-		s.completed[key] = o
-	}
-	return nil
+	return journal.Load(s.journal, tableCompleted, s.completed)
 }
 
 func remember(known map[blob.ID]bool, segments []Segment) {
@@ -198,9 +187,7 @@ func (s *Store) CreateBucket(b Bucket) (Bucket, error) {
 	}
 	b.Created = s.now()
 	b.Updated, b.Generation, b.Metageneration = b.Created, s.next(), 1
-	c := journal.Begin(s.journal)
-	c.Put(tableBuckets, b.Name, b)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableBuckets, b.Name, b); err != nil {
 		return Bucket{}, err
 	}
 	s.buckets[b.Name] = newState(b)
@@ -250,9 +237,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, e
 	if err := next.Parse(); err != nil {
 		return b.Bucket, gcserr.Invalid.Say("%v", err)
 	}
-	c := journal.Begin(s.journal)
-	c.Put(tableBuckets, name, next)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableBuckets, name, next); err != nil {
 		return b.Bucket, err
 	}
 	b.Bucket = next

@@ -49,9 +49,7 @@ func (s *Store) StartUpload(u Upload) (Upload, error) {
 		return Upload{}, gcserr.NoBucket
 	}
 	u.ID, u.Created, u.Parts = newUploadID(), s.now(), map[int]Part{}
-	c := journal.Begin(s.journal)
-	c.Put(tableUploads, u.ID, u)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableUploads, u.ID, u); err != nil {
 		return Upload{}, err
 	}
 	s.uploads[u.ID] = &u
@@ -107,9 +105,7 @@ func (s *Store) Extend(before, next Upload) error {
 	if u.Size != before.Size {
 		return gcserr.Conflict.Say("Another request has extended the upload in the meantime.")
 	}
-	c := journal.Begin(s.journal)
-	c.Put(tableUploads, next.ID, next)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableUploads, next.ID, next); err != nil {
 		return err
 	}
 	next.Parts = u.Parts
@@ -125,9 +121,7 @@ func (s *Store) PutPart(id string, p Part) error {
 	if u == nil {
 		return gcserr.NoUpload
 	}
-	c := journal.Begin(s.journal)
-	c.Put(tableParts, partKey(u, p.Number), p)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableParts, partKey(u, p.Number), p); err != nil {
 		return err
 	}
 	old, replaced := u.Parts[p.Number]
