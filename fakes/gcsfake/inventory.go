@@ -76,11 +76,9 @@ func (s *state) inventory() Inventory {
 	for _, r := range s.directory.Roles("") {
 		inv.Roles[r.Name] = r.Permissions
 	}
-	for _, p := range s.directory.Projects() {
-		known, err := s.directory.ProjectPolicy(p)
-		if err == nil {
-			inv.Policies[p] = s.bindings(known)
-		}
+	for _, id := range s.directory.Projects() {
+		p, _ := s.directory.Project(id) // projects are never removed
+		inv.Policies[id] = s.bindings(p.Policy)
 	}
 	return inv
 }

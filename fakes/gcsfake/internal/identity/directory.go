@@ -178,12 +178,6 @@ func (d *Directory) project(name string) *Project {
 	return nil
 }
 
-// ProjectPolicy returns a project's allow policy.
-func (d *Directory) ProjectPolicy(name string) (policy.Policy, error) {
-	p, err := d.Project(name)
-	return p.Policy, err
-}
-
 // SetProjectPolicy calls change with the current policy of a project and stores the returned policy, unless change
 // returns an error.
 func (d *Directory) SetProjectPolicy(name string, change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {

@@ -131,8 +131,3 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 	principal, sets := p.principals(claims.Subject)
 	return d.issue(grant{Principal: principal, Sets: sets, Scopes: strings.Fields(scope), Expires: d.now().Add(Lifetime).Unix()})
 }
-
-// Impersonate issues a token for a service account. The caller must have authorized the request.
-func (d *Directory) Impersonate(email string, life time.Duration, scopes []string) (string, error) {
-	return d.IssueToken(email, life, scopes...)
-}

@@ -5,6 +5,7 @@ package identity
 import (
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -228,7 +229,12 @@ func (d *Directory) verifySigned(token string) (*assertion, Account, error) {
 			return nil, errNoAccount
 		}
 		kid, _ := t.Header["kid"].(string)
-		return d.publicKeys(a.Email, kid)
+		keys, err := d.PublicKeys(a.Email, kid)
+		set := jwt.VerificationKeySet{} // the parser rejects an empty set
+		for _, k := range keys {
+			set.Keys = append(set.Keys, k)
+		}
+		return set, err
 	})
 	if err == nil && (claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > maxAssertions || claims.IssuedAt.After(d.now().Add(allowedSkew))) {
 		err = errTimes
@@ -243,23 +249,20 @@ var (
 	errTimes     = errors.New("not short-lived, or issued in the future")
 )
 
-// publicKeys are the keys that may verify a JWT: the one that it names, or all of the account.
-func (d *Directory) publicKeys(email, kid string) (jwt.VerificationKeySet, error) {
-	set := jwt.VerificationKeySet{}
+// PublicKeys returns the keys that verify signatures of a service account: the one with the ID, or all of them if it is "".
+func (d *Directory) PublicKeys(email, id string) ([]*rsa.PublicKey, error) {
+	var out []*rsa.PublicKey
 	for _, k := range d.SigningKeys(email) {
-		if k.Disabled || (kid != "" && k.ID != kid) {
+		if k.Disabled || (id != "" && k.ID != id) {
 			continue
 		}
 		pub, err := k.PublicKey()
 		if err != nil {
-			return set, err
+			return nil, err
 		}
-		set.Keys = append(set.Keys, pub)
+		out = append(out, pub)
 	}
-	if len(set.Keys) == 0 {
-		return set, errors.New("no such key")
-	}
-	return set, nil
+	return out, nil
 }
 
 // authenticateJWT accepts a JWT signed by a service account instead of an access token ("Service account

@@ -52,28 +52,32 @@ func (c *Call) account(permissions ...string) (identity.Account, error) {
 	return a, nil
 }
 
+// accountRequest is the body of the calls that create and change a service account.
+type accountRequest struct {
+	AccountID      string `json:"accountId"`
+	ServiceAccount struct {
+		DisplayName string `json:"displayName"`
+		Description string `json:"description"`
+	} `json:"serviceAccount"`
+	UpdateMask string `json:"updateMask"`
+}
+
 func (c *Call) createAccount(p identity.Project) (any, error) {
-	var req struct {
-		AccountID      string `json:"accountId"`
-		ServiceAccount struct {
-			DisplayName string `json:"displayName"`
-			Description string `json:"description"`
-		} `json:"serviceAccount"`
-	}
+	var req accountRequest
 	if err := c.readJSON(&req); err != nil {
 		return nil, err
 	}
 	c.vars["account"] = req.AccountID
 	a, err := c.api.dir.CreateAccount(p.ID, req.AccountID, req.ServiceAccount.DisplayName, req.ServiceAccount.Description)
-	if err != nil {
-		return nil, err
-	}
-	return showAccount(a), nil
+	return showAccount(a), err
 }
 
 func (c *Call) listAccounts(p identity.Project) (any, error) {
-	const most, usual = 100, 20
-	page, next, err := pageOf(c, c.api.dir.Accounts(p.ID), func(a identity.Account) string { return a.Email }, usual, most)
+	limit, err := c.cloudLimit(20, 100)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := pageOf(c, c.api.dir.Accounts(p.ID), func(a identity.Account) string { return a.Email }, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -84,26 +88,29 @@ func (c *Call) listAccounts(p identity.Project) (any, error) {
 	return listing("accounts", items, next), nil
 }
 
+// cloudLimit reads how many entries of a listing a request wants outside of Cloud Storage; fewer than 1 mean the usual
+// number.
+func (c *Call) cloudLimit(usual, most int64) (int, error) {
+	n, _, err := c.number("pageSize")
+	if n < 1 {
+		n = usual
+	}
+	return int(min(n, most)), err
+}
+
 // pageOf returns the part of a list, which is in the order of names, that a call asks for, and the token for the next one.
-func pageOf[T any](c *Call, all []T, name func(T) string, usual, most int) (page []T, next string, err error) {
-	size, _, err := c.number("pageSize")
+func pageOf[T any](c *Call, all []T, name func(T) string, limit int) (page []T, next string, err error) {
+	after, err := parsePageToken(c.query.Get("pageToken"))
 	if err != nil {
 		return nil, "", err
 	}
-	after, err := c.pageToken()
-	if err != nil {
-		return nil, "", err
-	}
-	if size <= 0 {
-		size = int64(usual)
-	}
-	first := slices.IndexFunc(all, func(one T) bool { return name(one) > after })
+	first := slices.IndexFunc(all, func(one T) bool { return name(one) > after.Name })
 	if first < 0 {
 		return nil, "", nil
 	}
 	page = all[first:]
-	if n := int(min(size, int64(most))); len(page) > n {
-		page, next = page[:n], newPageToken(name(page[n-1]), 0)
+	if len(page) > limit {
+		page, next = page[:limit], newPageToken(name(page[limit-1]), 0)
 	}
 	return page, next, nil
 }
@@ -122,13 +129,7 @@ func (c *Call) getAccount(a identity.Account) (any, error) {
 }
 
 func (c *Call) patchAccount(a identity.Account) (any, error) {
-	var req struct {
-		ServiceAccount struct {
-			DisplayName string `json:"displayName"`
-			Description string `json:"description"`
-		} `json:"serviceAccount"`
-		UpdateMask string `json:"updateMask"`
-	}
+	var req accountRequest
 	if err := c.readJSON(&req); err != nil {
 		return nil, err
 	}
@@ -148,10 +149,7 @@ func (c *Call) patchAccount(a identity.Account) (any, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return showAccount(a), nil
+	return showAccount(a), err
 }
 
 func (c *Call) deleteAccount(a identity.Account) (any, error) {
@@ -183,29 +181,15 @@ func (c *Call) setAccountPolicy(a identity.Account) (any, error) {
 }
 
 func (c *Call) testAccountPermissions(a identity.Account) (any, error) {
-	var req policyRequest
-	if err := c.readJSON(&req); err != nil {
-		return nil, err
-	}
-	out := map[string]any{}
-	var granted []string
-	for _, p := range req.Permissions {
-		if c.api.dir.Allowed(c.caller, p, accountTarget(a)) {
-			granted = append(granted, p)
-		}
-	}
-	if len(granted) > 0 {
-		out["permissions"] = granted
-	}
-	return out, nil
+	granted, err := c.granted(accountTarget(a))
+	return struct {
+		Permissions []string `json:"permissions,omitempty"`
+	}{granted}, err
 }
 
 func (c *Call) undeleteAccount(p identity.Project) (any, error) {
 	a, err := c.api.dir.UndeleteAccount(p.ID, c.vars["account"])
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"restoredAccount": showAccount(a)}, nil
+	return map[string]any{"restoredAccount": showAccount(a)}, err
 }
 
 func accountTarget(a identity.Account) identity.Target {
@@ -234,7 +218,7 @@ func (c *Call) generateAccessToken(a identity.Account) (any, error) {
 	if a.Disabled {
 		return nil, &gcserr.Error{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found; Gaia id not found for email " + a.Email}
 	}
-	token, err := c.api.dir.Impersonate(a.Email, life, req.Scope)
+	token, err := c.api.dir.IssueToken(a.Email, life, req.Scope...)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func aclRoutes() []route {
 	actions := []action{
 		{"GET", "", "list", (*Call).listEntries},
 		{"POST", "", "insert", (*Call).insertEntry},
-		{"GET", "/{entity}", "get", (*Call).getEntry},
+		{"GET", "/{entity}", "get", of(readableList, (*Call).getEntry)},
 		{"PATCH", "/{entity}", "patch", (*Call).putEntry},
 		{"PUT", "/{entity}", "update", (*Call).putEntry},
 		{"DELETE", "/{entity}", "delete", (*Call).deleteEntry},
@@ -52,7 +52,7 @@ func (c *Call) accessList(action string) (*accessList, error) {
 	}
 	l := &accessList{bucket: b, kind: "objectAccessControl", roles: policy.ObjectRoles}
 	if c.vars["object"] != "" {
-		generation, err := c.generation()
+		generation, _, err := c.number("generation")
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (c *Call) listEntries(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.metaCondition(l.bucket.Metageneration, true); err != nil { // a parameter of the default list only
+	if err := c.condition("ifMetageneration", l.bucket.Metageneration, true); err != nil { // a parameter of the default list only
 		return err
 	}
 	w.Header().Set("ETag", l.etag())
@@ -210,16 +210,12 @@ func (c *Call) find(l *accessList) (int, error) {
 	return i, nil
 }
 
-func (c *Call) getEntry(w http.ResponseWriter) error {
-	l, err := c.accessList("get")
-	if err != nil {
-		return err
-	}
+func (c *Call) getEntry(l *accessList) (any, error) {
 	i, err := c.find(l)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, c.showEntry(l, l.entries[i]))
+	return c.showEntry(l, l.entries[i]), nil
 }
 
 func (c *Call) insertEntry(w http.ResponseWriter) error {

@@ -181,42 +181,35 @@ func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error 
 	return c.checkUniform(uniform && c.setsACL(fields))
 }
 
-func (c *Call) insertBucket(w http.ResponseWriter) error {
-	if c.query.Get("project") == "" && !c.api.oneProject {
-		return gcserr.Required.Say("Required parameter: project")
-	}
-	p, err := c.needProject("storage.buckets.create", c.query.Get("project"))
-	if err != nil {
-		return err
-	}
+func (c *Call) insertBucket(p identity.Project) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := c.readJSON(&fields); err != nil {
-		return err
+		return nil, err
 	}
 	name := config(fields).text("name")
 	c.vars["bucket"] = name
 	if name == "" {
-		return gcserr.Required.Say("Required")
+		return nil, gcserr.Required.Say("Required")
 	}
 	if c.isTrue("enableObjectRetention") {
 		if _, err := c.needProject("storage.buckets.enableObjectRetention", p.ID); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	b, err := c.newBucket(name, p, fields)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.setBucketACLs(&b, fields); err != nil {
-		return err
+		return nil, err
 	}
 	if b, err = c.api.store.CreateBucket(b); err != nil {
-		return err
+		return nil, err
 	}
-	return respond(w, c.resource(&b))
+	return c.resource(&b), nil
 }
 
 // bucketETag is the etag of a bucket resource.
@@ -249,15 +242,14 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 	return out
 }
 
-// checkProjection rejects unknown projections. The projection "full" adds access control lists for callers who may
-// read them.
+// checkProjection rejects unknown projections of the JSON API. The projection "full" adds access control lists for
+// callers who may read them.
 func (c *Call) checkProjection() error {
-	switch p := c.query.Get("projection"); p {
-	case "", "full", "noAcl":
-		return nil
-	default:
+	p := c.query.Get("projection")
+	if c.flavour == inJSON && !slices.Contains([]string{"", "full", "noAcl"}, p) {
 		return gcserr.Invalid.Say("Invalid value for projection: %q.", p)
 	}
+	return nil
 }
 
 // listManagedFolders returns an empty list, because the fake does not implement managed folders. gcloud calls it
@@ -289,7 +281,7 @@ func (c *Call) bucket(permissions ...string) (*store.Bucket, error) {
 }
 
 func (c *Call) getBucket(b *store.Bucket) (any, error) {
-	if err := c.metaCondition(b.Metageneration, true); err != nil {
+	if err := c.condition("ifMetageneration", b.Metageneration, true); err != nil {
 		return nil, err
 	}
 	if err := c.etagConditions(bucketETag(b)); err != nil {
@@ -298,12 +290,8 @@ func (c *Call) getBucket(b *store.Bucket) (any, error) {
 	return c.resource(b), nil
 }
 
-// metaCondition checks ifMetagenerationMatch and ifMetagenerationNotMatch. If reading is true, the latter fails with
-// status 304.
-func (c *Call) metaCondition(is int64, reading bool) error {
-	return c.condition("ifMetageneration", is, reading)
-}
-
+// condition checks the preconditions ifGenerationMatch and ifGenerationNotMatch, or those with another name. If reading
+// is true, the latter fails with status 304.
 func (c *Call) condition(name string, is int64, reading bool) error {
 	if want, ok, err := c.number(name + "Match"); err != nil || (ok && want != is) {
 		return orPrecondition(err)
@@ -338,52 +326,37 @@ func (c *Call) number(name string) (v int64, ok bool, err error) {
 	return v, true, nil
 }
 
-func (c *Call) listBuckets(w http.ResponseWriter) error {
-	if c.query.Get("project") == "" && !c.api.oneProject {
-		return gcserr.Required.Say("Required parameter: project")
-	}
-	p, err := c.needProject("storage.buckets.list", c.query.Get("project"))
+func (c *Call) listBuckets(p identity.Project) (any, error) {
+	limit, err := c.limit("maxResults", 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	limit, err := c.pageSize()
+	buckets := slices.DeleteFunc(c.api.store.Buckets(p.ID), func(b store.Bucket) bool { return !strings.HasPrefix(b.Name, c.query.Get("prefix")) })
+	page, next, err := pageOf(c, buckets, func(b store.Bucket) string { return b.Name }, limit)
 	if err != nil {
-		return err
-	}
-	after, err := c.pageToken()
-	if err != nil {
-		return err
+		return nil, err
 	}
 	items := []any{}
-	next := ""
-	for _, b := range c.api.store.Buckets(p.ID) {
-		if b.Name <= after || !strings.HasPrefix(b.Name, c.query.Get("prefix")) {
-			continue
-		}
-		if len(items) == limit {
-			next = newPageToken(items[limit-1].(map[string]any)["name"].(string), 0)
-			break
-		}
+	for _, b := range page {
 		items = append(items, c.resource(&b))
 	}
-	out := map[string]any{"kind": "storage#buckets", "items": items}
-	if next != "" {
-		out["nextPageToken"] = next
-	}
-	return respond(w, out)
+	out := listing("items", items, next)
+	out["kind"] = "storage#buckets"
+	return out, nil
 }
 
 const defaultPage = 1000
 
-func (c *Call) pageSize() (int, error) {
-	n, ok, err := c.number("maxResults")
+// limit reads how many entries of a listing a request wants; fewer than least are an error.
+func (c *Call) limit(name string, least int64) (int, error) {
+	n, ok, err := c.number(name)
 	switch {
 	case err != nil:
 		return 0, err
 	case !ok:
 		return defaultPage, nil
-	case n < 1:
-		return 0, gcserr.Invalid.Say("Invalid value for maxResults: %d.", n)
+	case n < least:
+		return 0, gcserr.Invalid.Say("Invalid value for %s: %d.", name, n)
 	}
 	return int(min(n, defaultPage)), nil
 }
@@ -399,12 +372,6 @@ func newPageToken(name string, generation int64) string {
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(raw)
-}
-
-// pageToken is the name after which to go on, "" for the first page.
-func (c *Call) pageToken() (string, error) {
-	t, err := parsePageToken(c.query.Get("pageToken"))
-	return t.Name, err
 }
 
 func parsePageToken(token string) (pageToken, error) {
@@ -463,10 +430,10 @@ func (c *Call) changeBucket(b *store.Bucket, apply func(config, map[string]json.
 		return nil, err
 	}
 	if len(fields) == 0 && !c.setsACL(nil) && c.r.Method == http.MethodPatch { // nothing changes, the metageneration included
-		return c.resource(b), c.metaCondition(b.Metageneration, false)
+		return c.resource(b), c.condition("ifMetageneration", b.Metageneration, false)
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
-		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
+		if err := c.condition("ifMetageneration", b.Metageneration-1, false); err != nil {
 			return err
 		}
 		old := config(maps.Clone(b.Config))
@@ -557,7 +524,7 @@ func (c *Call) checkRetentionChange(b *store.Bucket, cfg config) error {
 }
 
 func (c *Call) deleteBucket(b *store.Bucket) (any, error) {
-	return nil, c.api.store.DeleteBucket(b.Name, func(b store.Bucket) error { return c.metaCondition(b.Metageneration, false) })
+	return nil, c.api.store.DeleteBucket(b.Name, func(b store.Bucket) error { return c.condition("ifMetageneration", b.Metageneration, false) })
 }
 
 func (c *Call) lockRetention(b *store.Bucket) (any, error) {
@@ -565,7 +532,7 @@ func (c *Call) lockRetention(b *store.Bucket) (any, error) {
 		return nil, gcserr.Required.Say("Required parameter: ifMetagenerationMatch")
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
-		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
+		if err := c.condition("ifMetageneration", b.Metageneration-1, false); err != nil {
 			return err
 		}
 		if b.Settings.Retention.Period == 0 {

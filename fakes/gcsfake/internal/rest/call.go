@@ -190,31 +190,23 @@ func (c *Call) Claimed() string {
 // Serve handles the call and returns the error in the response, or nil if the call succeeded.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	c.cacheHeaders(w.Header(), false)
-	err := c.refuseAmbiguity()
-	if err == nil {
-		err = c.authenticate()
+	handle := func() error { return c.handle(w) }
+	for _, step := range []func() error{c.refuseAmbiguity, c.authenticate, c.checkScope, c.checkParameters, c.checkProjection, c.inflate, handle} {
+		if err := step(); err != nil {
+			e := gcserr.From(err)
+			c.Fail(w, e)
+			return e
+		}
 	}
-	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
-		err = gcserr.Scope
+	return nil
+}
+
+// checkScope rejects a token whose scopes do not include the operation.
+func (c *Call) checkScope() error {
+	if c.flavour != inOAuth && !c.caller.InScope(c.level) {
+		return gcserr.Scope
 	}
-	if err == nil {
-		err = c.checkParameters()
-	}
-	if err == nil && c.flavour == inJSON {
-		err = c.checkProjection()
-	}
-	if err == nil {
-		err = c.inflate()
-	}
-	if err == nil {
-		err = c.handle(w)
-	}
-	if err == nil {
-		return nil
-	}
-	e := gcserr.From(err)
-	c.Fail(w, e)
-	return e
+	return nil
 }
 
 // handle handles the call, partially where it asks for some fields only.
@@ -311,27 +303,17 @@ func public(b *store.Bucket) *policy.Policy {
 		return &b.Policy
 	}
 	out := b.Policy
-	out.Bindings = nil
-	for _, binding := range b.Policy.Bindings {
-		if !isPublic(binding.Members) {
-			out.Bindings = append(out.Bindings, binding)
-			continue
-		}
-		var members []string
-		for _, m := range binding.Members {
-			if !isPublic([]string{m}) {
-				members = append(members, m)
-			}
-		}
-		binding.Members = members
-		out.Bindings = append(out.Bindings, binding)
+	out.Bindings = slices.Clone(b.Policy.Bindings)
+	for i := range out.Bindings {
+		members := &out.Bindings[i].Members
+		*members = slices.DeleteFunc(slices.Clone(*members), isEveryone)
 	}
 	return &out
 }
 
-func isPublic(members []string) bool {
-	return slices.Contains(members, "allUsers") || slices.Contains(members, "allAuthenticatedUsers")
-}
+func isEveryone(member string) bool { return member == "allUsers" || member == "allAuthenticatedUsers" }
+
+func isPublic(members []string) bool { return slices.ContainsFunc(members, isEveryone) }
 
 // refused is the response to a caller without a permission: 401 if the caller is anonymous.
 func (c *Call) refused(permission, on string) error {
@@ -360,11 +342,15 @@ func (c *Call) allowedIn(permission string, p identity.Project, err error) error
 	case err != nil:
 		return err
 	}
-	r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
-	if !c.api.dir.Allowed(c.caller, permission, identity.Target{Project: p.ID, Resource: r}) {
+	if !c.api.dir.Allowed(c.caller, permission, projectTarget(p)) {
 		return c.refused(permission, "the Google Cloud project")
 	}
 	return nil
+}
+
+func projectTarget(p identity.Project) identity.Target {
+	r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
+	return identity.Target{Project: p.ID, Resource: r}
 }
 
 // maxJSON bounds the documents that are read.
@@ -406,10 +392,21 @@ func respond(w http.ResponseWriter, v any) error {
 }
 
 func writeJSON(w http.ResponseWriter, status int, raw []byte) {
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	write(w, status, "application/json; charset=UTF-8", raw)
+}
+
+func write(w http.ResponseWriter, status int, contentType string, raw []byte) {
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(status)
 	_, _ = w.Write(raw) // fails only if the client has disconnected
+}
+
+// respondEmpty responds without a body.
+func respondEmpty(w http.ResponseWriter, status int) error {
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(status)
+	return nil
 }
 
 // base is the scheme and host under which the client reaches this server.

@@ -3,7 +3,6 @@
 package rest
 
 import (
-	"crypto/md5" //nolint:gosec // the protocol's hash, not a protection of ours
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,9 +18,9 @@ func (c *Call) duplicate(sources ...*store.Object) (received, error) {
 	reader, writer := io.Pipe()
 	go func() {
 		for _, o := range sources {
-			open, release, err := c.open(o)
+			release, err := c.api.store.Open(o)
 			if err == nil {
-				err = c.api.store.Read(writer, open.Segments, 0, open.Size)
+				err = c.api.store.Read(writer, o.Segments, 0, o.Size)
 				release()
 			}
 			if err != nil {
@@ -35,14 +34,6 @@ func (c *Call) duplicate(sources ...*store.Object) (received, error) {
 	return body, errors.Join(err, reader.Close())
 }
 
-// open pins the body of a generation, a soft-deleted one included.
-func (c *Call) open(o *store.Object) (*store.Object, func(), error) {
-	if o.SoftDelete != nil {
-		return c.api.store.ReadSoftDeleted(o.Bucket, o.Name, o.Generation)
-	}
-	return c.api.store.Open(o.Bucket, o.Name, o.Generation)
-}
-
 // object adds a received body to an object.
 func (b received) object(o store.Object) store.Object {
 	o.Segments, o.Size, o.CRC32C = []store.Segment{b.segment}, b.size, b.crc
@@ -53,12 +44,21 @@ func (b received) object(o store.Object) store.Object {
 }
 
 // keep stores an object with a received body, which is removed if that fails.
-func (c *Call) keep(o store.Object, body received, guard store.Guard) (*store.Object, error) {
-	stored, err := c.api.store.Put(body.object(o), guard)
+func (c *Call) keep(o store.Object, body received) (*store.Object, error) {
+	stored, err := c.api.store.Put(body.object(o), c.overwriting(o.Name))
 	if err != nil {
 		c.api.store.Discard(body.segment)
 	}
 	return stored, err
+}
+
+// keepCopy stores an object with a copy of the bodies of others.
+func (c *Call) keepCopy(o store.Object, sources ...*store.Object) (*store.Object, error) {
+	body, err := c.duplicate(sources...)
+	if err != nil {
+		return nil, err
+	}
+	return c.keep(o, body)
 }
 
 // source returns the object to copy from, after asking for the permission to read it.
@@ -118,11 +118,7 @@ func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 	if err := c.creates(to, c.vars["object"], &a); err != nil {
 		return nil, err
 	}
-	body, err := c.duplicate(from)
-	if err != nil {
-		return nil, err
-	}
-	return c.keep(store.Object{Bucket: to.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key, Components: from.Components}, body, c.overwriting(c.vars["object"]))
+	return c.keepCopy(store.Object{Bucket: to.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key, Components: from.Components}, from)
 }
 
 // copied are the attributes of a copy that asks for no others. The source's protection and its Cloud KMS key are not
@@ -152,10 +148,7 @@ func changes(present map[string]json.RawMessage) bool {
 
 func (c *Call) copyObject(w http.ResponseWriter) error {
 	o, err := c.copyTo(false)
-	if err != nil {
-		return err
-	}
-	return c.respondObject(w, o)
+	return c.respondObject(w, o, err)
 }
 
 // composeRequest is the body of compose.
@@ -198,20 +191,11 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.duplicate(sources...)
-	if err != nil {
-		return err
+	stored, err := c.keepCopy(o, sources...)
+	if err == nil && req.DeleteSources {
+		err = c.deleteSources(sources, o.Name)
 	}
-	stored, err := c.keep(o, body, c.overwriting(o.Name))
-	if err != nil {
-		return err
-	}
-	if req.DeleteSources {
-		if err := c.deleteSources(sources, o.Name); err != nil {
-			return err
-		}
-	}
-	return c.respondObject(w, stored)
+	return c.respondObject(w, stored, err)
 }
 
 // composed returns the sources of a composition after checking the permissions for them, and counts their components.
@@ -275,6 +259,3 @@ func (c *Call) readDestination(raw json.RawMessage, b *store.Bucket, a *store.At
 	a.KMSKeyName = c.query.Get("kmsKeyName")
 	return f.apply(a, present)
 }
-
-// newMD5 is a hash whose state can be kept between requests.
-var newMD5 = md5.New

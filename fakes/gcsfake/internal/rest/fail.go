@@ -3,11 +3,10 @@
 package rest
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"encoding/xml"
 	"net/http"
-	"strconv"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/xmltext"
@@ -80,28 +79,15 @@ func reasonOf(e *gcserr.Error) string {
 }
 
 func failXML(w http.ResponseWriter, e *gcserr.Error) {
-	code := cmp.Or(e.Code, e.Reason)
-	var b bytes.Buffer
-	b.WriteString("<?xml version='1.0' encoding='UTF-8'?><Error>")
-	element(&b, "Code", code)
-	element(&b, "Message", cmp.Or(e.Title, e.Message))
-	details := e.Details
+	out := struct {
+		XMLName       xml.Name `xml:"Error"`
+		Code, Message string
+		Details       string `xml:",omitempty"`
+		StringToSign  string `xml:",omitempty"`
+	}{Code: cmp.Or(e.Code, e.Reason), Message: cmp.Or(e.Title, e.Message), Details: e.Details, StringToSign: e.StringToSign}
 	if e.Title != "" {
-		details = cmp.Or(details, e.Message)
+		out.Details = cmp.Or(e.Details, e.Message)
 	}
-	if details != "" {
-		element(&b, "Details", details)
-	}
-	if e.StringToSign != "" {
-		element(&b, "StringToSign", e.StringToSign)
-	}
-	b.WriteString("</Error>")
-	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
-}
-
-func element(b *bytes.Buffer, name, value string) {
-	b.WriteString("<" + name + ">" + xmltext.Escape(value) + "</" + name + ">")
+	raw, _ := xml.Marshal(out) // strings only: never fails
+	writeXML(w, e.Status, xmltext.Plain(string(raw)))
 }

@@ -35,29 +35,21 @@ func (c *Call) createHMAC(p identity.Project) (any, error) {
 }
 
 func (c *Call) listHMAC(p identity.Project) (any, error) {
-	limit, err := c.pageSize()
+	limit, err := c.limit("maxResults", 1)
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.pageToken()
+	keys := c.api.dir.HMACKeys(p.ID, c.query.Get("serviceAccountEmail"), c.isTrue("showDeletedKeys"))
+	page, next, err := pageOf(c, keys, func(k identity.HMACKey) string { return k.AccessID }, min(limit, 250))
 	if err != nil {
 		return nil, err
 	}
-	items, next, last := []any{}, "", ""
-	for _, k := range c.api.dir.HMACKeys(p.ID, c.query.Get("serviceAccountEmail"), c.isTrue("showDeletedKeys")) {
-		if k.AccessID <= after {
-			continue
-		}
-		if len(items) == min(limit, 250) {
-			next = newPageToken(last, 0)
-			break
-		}
-		items, last = append(items, showHMAC(k)), k.AccessID
+	items := []any{}
+	for _, k := range page {
+		items = append(items, showHMAC(k))
 	}
-	out := map[string]any{"kind": "storage#hmacKeysMetadata", "items": items}
-	if next != "" {
-		out["nextPageToken"] = next
-	}
+	out := listing("items", items, next)
+	out["kind"] = "storage#hmacKeysMetadata"
 	return out, nil
 }
 

@@ -5,9 +5,11 @@ package rest
 import (
 	"bytes"
 	"cmp"
+	"crypto/md5" //nolint:gosec // the protocol's hash, not a protection of ours
 	"encoding"
 	"encoding/json"
 	"errors"
+	"hash"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -62,34 +64,22 @@ type insertion struct {
 
 // describe reads the object resource of an upload.
 func (c *Call) describe(b *store.Bucket, raw []byte, contentType string) (*insertion, error) {
-	in := &insertion{object: store.Object{Bucket: b.Name}}
-	present := map[string]json.RawMessage{}
-	if len(raw) > 0 {
-		if err := c.checkFields(raw); err != nil {
-			return nil, err
-		}
-		if err := parseJSON(raw, &in.fields); err != nil {
-			return nil, err
-		}
-		if err := parseJSON(raw, &present); err != nil {
-			return nil, err
-		}
+	fields, present, err := c.parseObject(raw)
+	if err != nil {
+		return nil, err
 	}
+	in := &insertion{object: store.Object{Bucket: b.Name}, fields: fields}
 	if err := c.checkACLs(present, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return nil, err
 	}
 	if err := in.fields.apply(&in.object.Attributes, present); err != nil {
 		return nil, err
 	}
-	in.object.Name = in.fields.Name
-	in.object.Name = cmp.Or(in.object.Name, c.query.Get("name"))
+	in.object.Name = cmp.Or(in.fields.Name, c.query.Get("name"))
 	c.vars["object"] = in.object.Name
 	in.object.ContentType = cmp.Or(in.object.ContentType, contentType)
-	if enc := c.query.Get("contentEncoding"); enc != "" {
-		in.object.ContentEncoding = enc
-	}
+	in.object.ContentEncoding = cmp.Or(c.query.Get("contentEncoding"), in.object.ContentEncoding)
 	in.object.KMSKeyName = c.query.Get("kmsKeyName")
-	var err error
 	if in.object.CustomerKey, err = c.newKey(&in.object.Attributes); err != nil {
 		return nil, err
 	}
@@ -135,11 +125,8 @@ func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received)
 		c.api.store.Discard(body.segment)
 		return err
 	}
-	o, err := c.keep(in.object, body, c.overwriting(in.object.Name))
-	if err != nil {
-		return err
-	}
-	return c.respondObject(w, o)
+	o, err := c.keep(in.object, body)
+	return c.respondObject(w, o, err)
 }
 
 // boundaryOf returns the boundary in a content type, or "" if there is none. gcloud and gsutil quote the boundary
@@ -194,11 +181,11 @@ func (c *Call) insertMultipart(w http.ResponseWriter, b *store.Bucket) error {
 // resumption is the stored state of a resumable upload from its start: the caller who may complete it, and its
 // conditions.
 type resumption struct {
-	Query  url.Values   `json:"query"`
-	Caller callerRecord `json:"caller"`
-	MD5    string       `json:"md5,omitempty"`
-	CRC32C string       `json:"crc32c,omitempty"`
-	Total  int64        `json:"total"`
+	Query  url.Values      `json:"query"`
+	Caller identity.Caller `json:"caller"`
+	MD5    string          `json:"md5,omitempty"`
+	CRC32C string          `json:"crc32c,omitempty"`
+	Total  int64           `json:"total"`
 }
 
 func (c *Call) startResumable(w http.ResponseWriter, b *store.Bucket) error {
@@ -213,7 +200,7 @@ func (c *Call) startResumable(w http.ResponseWriter, b *store.Bucket) error {
 	if err := c.mayFinish(b, in.object.Name); err != nil {
 		return err
 	}
-	state := resumption{Query: c.query, Caller: recordCaller(c.caller), MD5: in.fields.MD5, CRC32C: in.fields.CRC32C, Total: -1}
+	state := resumption{Query: c.query, Caller: c.caller, MD5: in.fields.MD5, CRC32C: in.fields.CRC32C, Total: -1}
 	if n, err := strconv.ParseInt(c.r.Header.Get("X-Upload-Content-Length"), 10, 64); err == nil {
 		state.Total = n
 	}
@@ -223,9 +210,7 @@ func (c *Call) startResumable(w http.ResponseWriter, b *store.Bucket) error {
 	}
 	w.Header().Set("Location", c.base()+"/upload/storage/v1/b/"+url.PathEscape(b.Name)+"/o?uploadType=resumable&upload_id="+location)
 	w.Header().Set("X-Guploader-Uploadid", location)
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respondEmpty(w, http.StatusOK)
 }
 
 func (c *Call) startUpload(o store.Object, state resumption) (id string, err error) {
@@ -312,9 +297,7 @@ func (c *Call) cancelUpload(w http.ResponseWriter) error {
 		return err
 	}
 	const clientClosed = 499
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(clientClosed)
-	return nil
+	return respondEmpty(w, clientClosed)
 }
 
 // continueUpload accepts a chunk, or returns how much has arrived.
@@ -351,8 +334,7 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	case cr.total >= 0 && next.Size > cr.total:
 		return gcserr.Invalid.Say("The upload has received %d bytes, more than its size of %d.", next.Size, cr.total)
 	}
-	c.incomplete(w, next.Size)
-	return nil
+	return c.incomplete(w, next.Size)
 }
 
 // settle stores the total size of the upload once a client has sent it. A different size is rejected.
@@ -373,17 +355,24 @@ func (r *resumption) settle(u *store.Upload, total int64) error {
 
 // incomplete responds to an upload that expects more data. The status is 308. Some clients ask for 200 instead,
 // because their HTTP libraries treat 308 as a redirect.
-func (c *Call) incomplete(w http.ResponseWriter, size int64) {
+func (c *Call) incomplete(w http.ResponseWriter, size int64) error {
 	if size > 0 {
 		w.Header().Set("Range", "bytes=0-"+strconv.FormatInt(size-1, 10))
 	}
-	w.Header().Set("Content-Length", "0")
 	if c.r.Header.Get("X-Guploader-No-308") == "yes" {
 		w.Header().Set("X-Http-Status-Code-Override", "308")
-		w.WriteHeader(http.StatusOK)
-		return
+		return respondEmpty(w, http.StatusOK)
 	}
-	w.WriteHeader(http.StatusPermanentRedirect)
+	return respondEmpty(w, http.StatusPermanentRedirect)
+}
+
+// savedMD5 returns the MD5 hash of the bytes that an upload has received.
+func savedMD5(u store.Upload) (hash.Hash, error) {
+	sum := md5.New() //nolint:gosec // the protocol's hash, not a protection of ours
+	if u.MD5State == nil {
+		return sum, nil
+	}
+	return sum, sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(u.MD5State)
 }
 
 const chunkUnit = 256 << 10
@@ -396,11 +385,9 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 	if _, err := io.CopyN(io.Discard, c.r.Body, u.Size-cr.first); err != nil && !errors.Is(err, io.EOF) {
 		return u, readError(err)
 	}
-	sum := newMD5()
-	if u.MD5State != nil {
-		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(u.MD5State); err != nil {
-			return u, err
-		}
+	sum, err := savedMD5(u)
+	if err != nil {
+		return u, err
 	}
 	body, err := c.api.receive(io.TeeReader(c.r.Body, sum))
 	if err != nil {
@@ -432,17 +419,15 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 // finishResumable creates the object with the access control list from the start of the upload. The caller who started
 // the upload must still be authorized.
 func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resumption) error {
-	sum := newMD5()
-	if u.MD5State != nil {
-		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(u.MD5State); err != nil {
-			return err
-		}
+	sum, err := savedMD5(u)
+	if err != nil {
+		return err
 	}
 	body := received{size: u.Size, md5: sum.Sum(nil), crc: u.CRC32C}
 	if err := errors.Join(body.checkSums(state.MD5, state.CRC32C), body.checkSums(objectSums(c.r.Header))); err != nil {
 		return errors.Join(err, c.api.store.CancelUpload(u.ID))
 	}
-	c.query, c.caller = state.Query, state.Caller.caller()
+	c.query, c.caller = state.Query, state.Caller
 	b, err := c.bucket()
 	if err != nil {
 		return err
@@ -462,10 +447,9 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 // uploaded responds with the object that an upload has become, as often as a client asks.
 func (c *Call) uploaded(w http.ResponseWriter, o *store.Object) error {
 	if c.flavour == inXML {
-		c.xmlStored(w, o)
-		return nil
+		return c.xmlStored(w, o)
 	}
-	return c.respondObject(w, o)
+	return c.respondObject(w, o, nil)
 }
 
 // isEmpty reports whether a document has nothing but space.

@@ -85,10 +85,7 @@ func (c *Call) listKeys(a identity.Account) (any, error) {
 
 func (c *Call) getKey(a identity.Account) (any, error) {
 	k, err := c.api.dir.Key(a.Email, c.vars["key"])
-	if err != nil {
-		return nil, err
-	}
-	return showKey(k, a.Project), nil
+	return showKey(k, a.Project), err
 }
 
 func (c *Call) deleteKey(a identity.Account) (any, error) {
@@ -103,10 +100,7 @@ func (c *Call) uploadKey(a identity.Account) (any, error) {
 		return nil, err
 	}
 	k, err := c.api.dir.UploadKey(a.Email, req.Certificate)
-	if err != nil {
-		return nil, err
-	}
-	return showKey(k, a.Project), nil
+	return showKey(k, a.Project), err
 }
 
 func setKeyDisabled(disabled bool) func(*Call, identity.Account) (any, error) {

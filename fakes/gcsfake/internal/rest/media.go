@@ -113,15 +113,15 @@ func (c *Call) sums(o *store.Object) []string {
 	return []string{strings.Join(sums, ",")}
 }
 
-// serveMedia sends an object's body, or a range of it. It opens the generation that o is.
+// serveMedia sends an object's body, or a range of it.
 func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
-	open, release, err := c.api.store.Open(o.Bucket, o.Name, o.Generation)
+	release, err := c.api.store.Open(o)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if transcodes(c.r, o) && c.isGzip(open) {
-		return c.serveDecompressed(w, open)
+	if transcodes(c.r, o) && c.isGzip(o) {
+		return c.serveDecompressed(w, o)
 	}
 	s, partial, err := rangeOf(c.r.Header.Get("Range"), o.Size)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 	}
 	w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
-		_ = c.api.store.Read(w, open.Segments, s.first, s.length) // the response has begun: the client sees it end too early
+		_ = c.api.store.Read(w, o.Segments, s.first, s.length) // the response has begun: the client sees it end too early
 	}
 	return nil
 }

@@ -26,12 +26,6 @@ func checkObjectName(name string) error {
 	return nil
 }
 
-// generation reads the parameter of that name; 0 is the live one.
-func (c *Call) generation() (int64, error) {
-	g, _, err := c.number("generation")
-	return g, err
-}
-
 // objectConditions checks the preconditions on the generation that a request concerns, nil for none.
 func (c *Call) objectConditions(o *store.Object, reading bool) error {
 	var generation, metageneration int64
@@ -113,7 +107,11 @@ func (c *Call) mayFinish(b *store.Bucket, name string) error {
 	return err
 }
 
-func (c *Call) respondObject(w http.ResponseWriter, o *store.Object) error {
+// respondObject responds with a stored object, unless err is an error.
+func (c *Call) respondObject(w http.ResponseWriter, o *store.Object, err error) error {
+	if err != nil {
+		return err
+	}
 	b, err := c.api.store.Bucket(o.Bucket)
 	if err != nil {
 		return err
@@ -128,7 +126,7 @@ func (c *Call) object(permission string) (*store.Object, *store.Bucket, error) {
 		return nil, nil, err
 	}
 	name := c.vars["object"]
-	g, err := c.generation()
+	g, _, err := c.number("generation")
 	if err != nil {
 		return nil, b, err
 	}
@@ -165,7 +163,7 @@ func (c *Call) getObject(w http.ResponseWriter) error {
 
 // listQuery reads the parameters of a listing.
 func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
-	limit, err := c.pageSize()
+	limit, err := c.limit("maxResults", 1)
 	if err != nil {
 		return store.Query{}, err
 	}
@@ -216,19 +214,22 @@ func (c *Call) listObjects(b *store.Bucket) (any, error) {
 	return out, nil
 }
 
-// objectChange parses an object resource and records which fields were present.
+// objectChange reads the object resource of a call.
 func (c *Call) objectChange() (f objectFields, present map[string]json.RawMessage, err error) {
 	raw, err := readAll(c.r.Body, maxJSON)
 	if err != nil {
 		return f, nil, err
 	}
+	return c.parseObject(raw)
+}
+
+// parseObject parses an object resource and records which fields are present. An empty document has none.
+func (c *Call) parseObject(raw []byte) (f objectFields, present map[string]json.RawMessage, err error) {
 	if len(raw) == 0 {
-		return f, map[string]json.RawMessage{}, nil
+		return f, nil, nil
 	}
-	if err := errors.Join(c.checkFields(raw), parseJSON(raw, &f)); err != nil {
-		return f, nil, err
-	}
-	return f, present, parseJSON(raw, &present)
+	err = errors.Join(c.checkFields(raw), parseJSON(raw, &f), parseJSON(raw, &present))
+	return f, present, err
 }
 
 func (c *Call) patchObject(w http.ResponseWriter) error {
@@ -328,22 +329,14 @@ func (c *Call) checkReduction(b *store.Bucket, before *store.Object, now *store.
 	return c.need("storage.objects.overrideUnlockedRetention", b, before.Name)
 }
 
-func (c *Call) deleteObject(w http.ResponseWriter) error {
-	b, err := c.bucket()
-	if err != nil {
-		return err
-	}
+func (c *Call) deleteObject(b *store.Bucket) (any, error) {
 	if err := c.need("storage.objects.delete", b, c.vars["object"]); err != nil {
-		return err
+		return nil, err
 	}
-	g, err := c.generation()
+	g, _, err := c.number("generation")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = c.api.store.Delete(b.Name, c.vars["object"], g, func(_ *store.Bucket, o *store.Object) error { return c.objectConditions(o, true) })
-	if err != nil {
-		return err
-	}
-	c.noContent(w)
-	return nil
+	guard := func(_ *store.Bucket, o *store.Object) error { return c.objectConditions(o, true) }
+	return nil, c.api.store.Delete(b.Name, c.vars["object"], g, guard)
 }

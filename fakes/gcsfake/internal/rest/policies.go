@@ -297,7 +297,7 @@ func (c *Call) testBucketPermissions(b *store.Bucket) (any, error) {
 	return out, nil
 }
 
-// policyRequest is the body of getIamPolicy and setIamPolicy outside of Cloud Storage.
+// policyRequest is the body of getIamPolicy, setIamPolicy and testIamPermissions outside of Cloud Storage.
 type policyRequest struct {
 	Policy  policyDocument `json:"policy"`
 	Options struct {
@@ -341,16 +341,21 @@ func (c *Call) setPolicy(set func(func(policy.Policy) (policy.Policy, error)) (p
 }
 
 func (c *Call) testProjectPermissions(p identity.Project) (any, error) {
+	granted, err := c.granted(projectTarget(p))
+	return map[string]any{"permissions": granted}, err
+}
+
+// granted returns the permissions in a request that the caller has on a resource.
+func (c *Call) granted(on identity.Target) ([]string, error) {
 	var req policyRequest
 	if err := c.readJSON(&req); err != nil {
 		return nil, err
 	}
-	var granted []string
-	for _, permission := range req.Permissions {
-		r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
-		if c.api.dir.Allowed(c.caller, permission, identity.Target{Project: p.ID, Resource: r}) {
-			granted = append(granted, permission)
+	var out []string
+	for _, p := range req.Permissions {
+		if c.api.dir.Allowed(c.caller, p, on) {
+			out = append(out, p)
 		}
 	}
-	return map[string]any{"permissions": granted}, nil
+	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 // handler serves an operation: it writes the response or returns an error.
 type handler = func(*Call, http.ResponseWriter) error
 
-// of serves an operation on the resource that the path names. f returns the JSON response, or nil for 204.
+// of serves an operation on the resource that the path names. f returns the response, for JSON or XML, or nil for 204.
 func of[T any](find func(*Call) (T, error), f func(*Call, T) (any, error)) handler {
 	return func(c *Call, w http.ResponseWriter) error {
 		resource, err := find(c)
@@ -28,6 +28,9 @@ func of[T any](find func(*Call) (T, error), f func(*Call, T) (any, error)) handl
 			c.noContent(w)
 			return nil
 		}
+		if c.flavour == inXML {
+			return respondXML(w, response)
+		}
 		return respond(w, response)
 	}
 }
@@ -40,6 +43,16 @@ func ofNothing(f func(*Call) (any, error)) handler {
 // ofProject serves an operation on a project that requires a permission on it.
 func ofProject(permission string, f func(*Call, identity.Project) (any, error)) handler {
 	return of(func(c *Call) (identity.Project, error) { return c.needProject(permission, c.vars["project"]) }, f)
+}
+
+// ofQuery serves an operation on the project in the query that requires a permission on it.
+func ofQuery(permission string, f func(*Call, identity.Project) (any, error)) handler {
+	return of(func(c *Call) (identity.Project, error) {
+		if c.query.Get("project") == "" && !c.api.oneProject {
+			return identity.Project{}, gcserr.Required.Say("Required parameter: project")
+		}
+		return c.needProject(permission, c.query.Get("project"))
+	}, f)
 }
 
 // ofAccount serves an operation on a service account that requires a permission on it.
@@ -72,6 +85,14 @@ func ofHMAC(permission string, f func(*Call, identity.HMACKey) (any, error)) han
 func ofBucket(permission string, f func(*Call, *store.Bucket) (any, error)) handler {
 	return of(func(c *Call) (*store.Bucket, error) { return c.bucket(permission) }, f)
 }
+
+// ofUpload serves an operation on a multipart upload that requires permissions on its object.
+func ofUpload(f func(*Call, store.Upload) (any, error), permissions ...string) handler {
+	return of(func(c *Call) (store.Upload, error) { return c.multipartUpload(permissions...) }, f)
+}
+
+// readableList finds the access control list of a call that reads it.
+func readableList(c *Call) (*accessList, error) { return c.accessList("get") }
 
 // bucketOf, projectOf and accountOf find resources for operations that require no permission on them.
 func bucketOf(c *Call) (*store.Bucket, error) { return c.bucket() }

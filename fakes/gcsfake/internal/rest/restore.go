@@ -81,15 +81,8 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 	if c.isTrue("copySourceAcl") {
 		a.Owner, a.OwnerUID, a.ACL = from.Owner, from.OwnerUID, from.ACL
 	}
-	body, err := c.duplicate(from)
-	if err != nil {
-		return err
-	}
-	o, err := c.keep(store.Object{Bucket: b.Name, Name: from.Name, Attributes: a, CustomerKey: from.CustomerKey, Components: from.Components}, body, c.overwriting(from.Name))
-	if err != nil {
-		return err
-	}
-	return c.respondObject(w, o)
+	o, err := c.keepCopy(store.Object{Bucket: b.Name, Name: from.Name, Attributes: a, CustomerKey: from.CustomerKey, Components: from.Components}, from)
+	return c.respondObject(w, o, err)
 }
 
 // moveObject renames an object within its bucket ("Objects: move").
@@ -132,9 +125,8 @@ func (c *Call) moveObject(w http.ResponseWriter) error {
 	o, err := c.api.store.Move(source, moved, same, c.overwriting(name))
 	if err != nil {
 		c.api.store.Discard(body.segment)
-		return err
 	}
-	return c.respondObject(w, o)
+	return c.respondObject(w, o, err)
 }
 
 // isTrue reads a parameter that is true or false. Google's client for Python sends True and False.

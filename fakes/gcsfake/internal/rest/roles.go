@@ -22,8 +22,11 @@ func (c *Call) listPredefinedRoles() (any, error) {
 
 // page lists roles, with their permissions in the FULL view.
 func (c *Call) page(all []identity.Role) (any, error) {
-	const most, usual = 1000, 300
-	page, next, err := pageOf(c, all, func(r identity.Role) string { return r.Name }, usual, most)
+	limit, err := c.cloudLimit(300, 1000)
+	if err != nil {
+		return nil, err
+	}
+	page, next, err := pageOf(c, all, func(r identity.Role) string { return r.Name }, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +60,7 @@ func (c *Call) createRole(p identity.Project) (any, error) {
 	if err := c.readJSON(&req); err != nil {
 		return nil, err
 	}
-	r, err := c.api.dir.PutRole(p.ID, req.RoleID, req.Role, true)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return c.api.dir.PutRole(p.ID, req.RoleID, req.Role, true)
 }
 
 func (c *Call) listRoles(p identity.Project) (any, error) { return c.page(c.api.dir.Roles(p.ID)) }

@@ -71,8 +71,8 @@ func Operations() []string {
 }
 
 var bucketRoutes = []route{
-	{"POST", "/storage/v1/b", "storage.buckets.insert", identity.Write, (*Call).insertBucket},
-	{"GET", "/storage/v1/b", "storage.buckets.list", identity.Read, (*Call).listBuckets},
+	{"POST", "/storage/v1/b", "storage.buckets.insert", identity.Write, ofQuery("storage.buckets.create", (*Call).insertBucket)},
+	{"GET", "/storage/v1/b", "storage.buckets.list", identity.Read, ofQuery("storage.buckets.list", (*Call).listBuckets)},
 	{"GET", "/storage/v1/b/{bucket}", "storage.buckets.get", identity.Read, ofBucket("storage.buckets.get", (*Call).getBucket)},
 	{"PATCH", "/storage/v1/b/{bucket}", "storage.buckets.patch", identity.Control, ofBucket("storage.buckets.update", (*Call).patchBucket)},
 	{"PUT", "/storage/v1/b/{bucket}", "storage.buckets.update", identity.Control, ofBucket("storage.buckets.update", (*Call).updateBucket)},
@@ -97,7 +97,7 @@ var objectRoutes = []route{
 	{"GET", "/download/storage/v1/b/{bucket}/o/{object}", "storage.objects.get", identity.Read, (*Call).getObject},
 	{"PATCH", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.patch", identity.Write, (*Call).patchObject},
 	{"PUT", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.update", identity.Write, (*Call).updateObject},
-	{"DELETE", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.delete", identity.Write, (*Call).deleteObject},
+	{"DELETE", "/storage/v1/b/{bucket}/o/{object}", "storage.objects.delete", identity.Write, of(bucketOf, (*Call).deleteObject)},
 	{"POST", "/storage/v1/b/{bucket}/o/{object}/restore", "storage.objects.restore", identity.Write, (*Call).restoreObject},
 	{"POST", "/storage/v1/b/{bucket}/o/{sourceObject}/moveTo/o/{object}", "storage.objects.move", identity.Write, (*Call).moveObject},
 	{"POST", "/storage/v1/b/{bucket}/o/{object}/compose", "storage.objects.compose", identity.Write, (*Call).composeObject},

@@ -135,17 +135,6 @@ func (c *Call) signers(caller *identity.Caller) func(string) ([]*rsa.PublicKey, 
 			return nil, err
 		}
 		*caller = who
-		var out []*rsa.PublicKey
-		for _, k := range c.api.dir.SigningKeys(email) {
-			if k.Disabled {
-				continue
-			}
-			pub, err := k.PublicKey()
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, pub)
-		}
-		return out, nil
+		return c.api.dir.PublicKeys(email, "")
 	}
 }

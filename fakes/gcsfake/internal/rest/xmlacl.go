@@ -78,16 +78,12 @@ func (s xmlGrantee) entityOf(known []string) (string, error) {
 	return "", gcserr.Invalid.Say("Invalid argument: scope %q of an access control list.", s.Type+" "+cmp.Or(s.ID, s.EmailAddress, s.Domain))
 }
 
-func (c *Call) xmlGetACL(w http.ResponseWriter) error {
-	l, err := c.accessList("get")
-	if err != nil {
-		return err
-	}
+func (c *Call) xmlGetACL(l *accessList) (any, error) {
 	out := xmlAccessList{Owner: &xmlGrantee{ID: scopeID(c.ownerOf(l))}}
 	for _, e := range l.entries {
 		out.Entries = append(out.Entries, xmlGrant{xmlScope(e.Entity), xmlPermissions[e.Role]})
 	}
-	return respondXML(w, out)
+	return out, nil
 }
 
 // ownerOf returns the owner of the resource with a list.
@@ -127,9 +123,7 @@ func (c *Call) xmlPutACL(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respondEmpty(w, http.StatusOK)
 }
 
 // grants returns the entries of a document.

@@ -80,9 +80,7 @@ func (c *Call) xmlPutBucket(w http.ResponseWriter) error {
 		return err
 	}
 	w.Header().Set("Location", "/"+b.Name)
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respondEmpty(w, http.StatusOK)
 }
 
 func (c *Call) xmlHeadBucket(w http.ResponseWriter) error {
@@ -97,35 +95,22 @@ func (c *Call) xmlHeadBucket(w http.ResponseWriter) error {
 	return nil
 }
 
-func (c *Call) xmlLocation(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.get")
-	if err != nil {
-		return err
-	}
-	return respondXML(w, struct {
-		XMLName  xml.Name `xml:"LocationConstraint"`
-		Xmlns    string   `xml:"xmlns,attr"`
-		Location string   `xml:",chardata"`
-	}{Xmlns: xmlNamespace, Location: b.Settings.Location})
+// xmlText is an element that contains only text.
+type xmlText struct {
+	XMLName xml.Name
+	Xmlns   string `xml:"xmlns,attr"`
+	Text    string `xml:",chardata"`
 }
 
-func (c *Call) xmlStorageClass(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.get")
-	if err != nil {
-		return err
-	}
-	return respondXML(w, struct {
-		XMLName      xml.Name `xml:"StorageClass"`
-		Xmlns        string   `xml:"xmlns,attr"`
-		StorageClass string   `xml:",chardata"`
-	}{Xmlns: xmlNamespace, StorageClass: b.Settings.StorageClass})
+func (*Call) xmlLocation(b *store.Bucket) (any, error) {
+	return xmlText{xml.Name{Local: "LocationConstraint"}, xmlNamespace, b.Settings.Location}, nil
 }
 
-func (c *Call) xmlVersioning(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.buckets.get")
-	if err != nil {
-		return err
-	}
+func (*Call) xmlStorageClass(b *store.Bucket) (any, error) {
+	return xmlText{xml.Name{Local: "StorageClass"}, xmlNamespace, b.Settings.StorageClass}, nil
+}
+
+func (*Call) xmlVersioning(b *store.Bucket) (any, error) {
 	out := struct {
 		XMLName xml.Name `xml:"VersioningConfiguration"`
 		Xmlns   string   `xml:"xmlns,attr"`
@@ -134,7 +119,7 @@ func (c *Call) xmlVersioning(w http.ResponseWriter) error {
 	if b.Settings.Versioning.Enabled {
 		out.Status = "Enabled"
 	}
-	return respondXML(w, out)
+	return out, nil
 }
 
 // xmlContents is an object in a listing.
@@ -170,14 +155,10 @@ type xmlListing struct {
 	CommonPrefixes        []xmlPrefix
 }
 
-func (c *Call) xmlListObjects(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.objects.list")
-	if err != nil {
-		return err
-	}
+func (c *Call) xmlListObjects(b *store.Bucket) (any, error) {
 	limit, ok, err := c.number("max-keys")
 	if err != nil || limit < 0 {
-		return gcserr.Invalid.Say("Invalid value for max-keys: %q.", c.query.Get("max-keys"))
+		return nil, gcserr.Invalid.Say("Invalid value for max-keys: %q.", c.query.Get("max-keys"))
 	}
 	if !ok {
 		limit = defaultPage
@@ -185,15 +166,15 @@ func (c *Call) xmlListObjects(w http.ResponseWriter) error {
 	q := store.Query{Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"), Max: int(min(limit, defaultPage))}
 	second := c.query.Get("list-type") == "2"
 	if q.After, q.AfterGeneration, err = c.xmlStart(second); err != nil {
-		return err
+		return nil, err
 	}
 	page := store.Page{}
 	if q.Max > 0 {
 		if page, err = c.api.store.List(q); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return respondXML(w, c.xmlPage(q, page, second))
+	return c.xmlPage(q, page, second), nil
 }
 
 // afterAll is after every generation of a name.

@@ -24,7 +24,7 @@ func (c *Call) xmlSetConfig(w http.ResponseWriter, field string, value any) erro
 		return err
 	}
 	_, err = c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
-		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
+		if err := c.condition("ifMetageneration", b.Metageneration-1, false); err != nil {
 			return err
 		}
 		old := config(maps.Clone(b.Config))
@@ -37,16 +37,13 @@ func (c *Call) xmlSetConfig(w http.ResponseWriter, field string, value any) erro
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respondEmpty(w, http.StatusOK)
 }
 
-// xmlConfig reads a field of a bucket's configuration into v, after asking for the permission to.
-func (c *Call) xmlConfig(field string, v any) error {
-	b, err := c.bucket("storage.buckets.get")
-	if err != nil || b.Config[field] == nil {
-		return err
+// readConfig reads a field of a bucket's configuration into v.
+func readConfig(b *store.Bucket, field string, v any) error {
+	if b.Config[field] == nil {
+		return nil
 	}
 	return json.Unmarshal(b.Config[field], v)
 }
@@ -67,37 +64,21 @@ func (c *Call) xmlPutVersioning(w http.ResponseWriter) error {
 	return c.xmlSetConfig(w, "versioning", map[string]bool{"enabled": req.Status == "Enabled"})
 }
 
-// xmlCORS is a CORS configuration ("Set bucket CORS").
+// xmlCORS is a CORS configuration ("Set bucket CORS"), with the names of both APIs.
 type xmlCORS struct {
 	XMLName xml.Name `xml:"CorsConfig"`
-	Cors    []xmlCORSRule
-}
-
-type xmlCORSRule struct {
-	Origins         []string `xml:"Origins>Origin"`
-	Methods         []string `xml:"Methods>Method"`
-	ResponseHeaders []string `xml:"ResponseHeaders>ResponseHeader"`
-	MaxAgeSec       int64    `xml:",omitempty"`
-}
-
-// jsonCORS is a CORS configuration as the JSON API has it.
-type jsonCORS struct {
-	Origin         []string `json:"origin,omitempty"`
-	Method         []string `json:"method,omitempty"`
-	ResponseHeader []string `json:"responseHeader,omitempty"`
-	MaxAgeSeconds  int64    `json:"maxAgeSeconds,omitempty"`
-}
-
-func (c *Call) xmlGetCORS(w http.ResponseWriter) error {
-	var rules []jsonCORS
-	if err := c.xmlConfig("cors", &rules); err != nil {
-		return err
+	Cors    []struct {
+		Origin         []string `json:"origin,omitempty"         xml:"Origins>Origin"`
+		Method         []string `json:"method,omitempty"         xml:"Methods>Method"`
+		ResponseHeader []string `json:"responseHeader,omitempty" xml:"ResponseHeaders>ResponseHeader"`
+		MaxAgeSeconds  int64    `json:"maxAgeSeconds,omitempty"  xml:"MaxAgeSec,omitempty"`
 	}
+}
+
+func (*Call) xmlGetCORS(b *store.Bucket) (any, error) {
 	var out xmlCORS
-	for _, r := range rules {
-		out.Cors = append(out.Cors, xmlCORSRule{r.Origin, r.Method, r.ResponseHeader, r.MaxAgeSeconds})
-	}
-	return respondXML(w, out)
+	err := readConfig(b, "cors", &out.Cors)
+	return out, err
 }
 
 func (c *Call) xmlPutCORS(w http.ResponseWriter) error {
@@ -105,11 +86,7 @@ func (c *Call) xmlPutCORS(w http.ResponseWriter) error {
 	if err := c.readXML(&req); err != nil {
 		return err
 	}
-	rules := []jsonCORS{}
-	for _, r := range req.Cors {
-		rules = append(rules, jsonCORS{r.Origins, r.Methods, r.ResponseHeaders, r.MaxAgeSec})
-	}
-	return c.xmlSetConfig(w, "cors", rules)
+	return c.xmlSetConfig(w, "cors", req.Cors)
 }
 
 // xmlLifecycle is a lifecycle configuration ("Set object lifecycle"). An action has exactly one of the elements.
@@ -153,10 +130,10 @@ type jsonRule struct {
 	Condition xmlCondition `json:"condition"`
 }
 
-func (c *Call) xmlGetLifecycle(w http.ResponseWriter) error {
+func (*Call) xmlGetLifecycle(b *store.Bucket) (any, error) {
 	var known jsonLifecycle
-	if err := c.xmlConfig("lifecycle", &known); err != nil {
-		return err
+	if err := readConfig(b, "lifecycle", &known); err != nil {
+		return nil, err
 	}
 	var out xmlLifecycle
 	for _, r := range known.Rule {
@@ -172,7 +149,7 @@ func (c *Call) xmlGetLifecycle(w http.ResponseWriter) error {
 		rule.Condition = r.Condition
 		out.Rule = append(out.Rule, rule)
 	}
-	return respondXML(w, out)
+	return out, nil
 }
 
 func (c *Call) xmlPutLifecycle(w http.ResponseWriter) error {

@@ -103,15 +103,8 @@ func (c *Call) takeFields(fields map[string]string) {
 }
 
 func (c *Call) storeForm(b *store.Bucket, file *multipart.Part, policy *postform.Policy) (*store.Object, error) {
-	if err := c.xmlACL(b); err != nil {
-		return nil, err
-	}
-	a, key, err := c.xmlDescription()
+	o, err := c.xmlNewObject(b)
 	if err != nil {
-		return nil, err
-	}
-	name := c.vars["object"]
-	if err := c.creates(b, name, &a); err != nil {
 		return nil, err
 	}
 	body, err := c.api.receive(policy.Limit(file))
@@ -122,7 +115,7 @@ func (c *Call) storeForm(b *store.Bucket, file *multipart.Part, policy *postform
 		c.api.store.Discard(body.segment)
 		return nil, err
 	}
-	return c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a, CustomerKey: key}, body, c.overwriting(name))
+	return c.keep(o, body)
 }
 
 // respondForm redirects, or responds with the status that the form asks for, 204 by default.
@@ -136,15 +129,12 @@ func (c *Call) respondForm(w http.ResponseWriter, o *store.Object, fields map[st
 		query.Set("etag", xmlETag(o))
 		to.RawQuery = query.Encode()
 		h.Set("Location", to.String())
-		h.Set("Content-Length", "0")
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
+		return respondEmpty(w, http.StatusSeeOther)
 	}
 	h.Set("Location", location)
 	switch fields["success_action_status"] {
 	case "200":
-		c.xmlStored(w, o)
-		return nil
+		return c.xmlStored(w, o)
 	case "201":
 		return respondXMLWith(w, http.StatusCreated, struct {
 			XMLName                     xml.Name `xml:"PostResponse"`

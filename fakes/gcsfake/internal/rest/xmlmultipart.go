@@ -20,57 +20,43 @@ const (
 	minPartSize = 5 << 20
 )
 
-func (c *Call) xmlInitiate(w http.ResponseWriter) error {
-	b, err := c.bucket()
+func (c *Call) xmlInitiate(b *store.Bucket) (any, error) {
+	o, err := c.xmlNewObject(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.xmlACL(b); err != nil {
-		return err
+	if err := c.need("storage.multipartUploads.create", b, o.Name); err != nil {
+		return nil, err
 	}
-	a, key, err := c.xmlDescription()
-	if err != nil {
-		return err
-	}
-	name := c.vars["object"]
-	if err := c.creates(b, name, &a); err != nil {
-		return err
-	}
-	if err := c.need("storage.multipartUploads.create", b, name); err != nil {
-		return err
-	}
-	u, err := c.api.store.StartUpload(store.Upload{Bucket: b.Name, Name: name, Multipart: true, Attributes: a, CustomerKey: key})
-	if err != nil {
-		return err
-	}
-	return respondXML(w, struct {
+	u, err := c.api.store.StartUpload(store.Upload{Bucket: o.Bucket, Name: o.Name, Multipart: true, Attributes: o.Attributes, CustomerKey: o.CustomerKey})
+	return struct {
 		XMLName     xml.Name `xml:"InitiateMultipartUploadResult"`
 		Xmlns       string   `xml:"xmlns,attr"`
 		Bucket, Key string
 		UploadID    string `xml:"UploadId"`
-	}{Xmlns: multipartNamespace, Bucket: b.Name, Key: name, UploadID: u.ID})
+	}{Xmlns: multipartNamespace, Bucket: o.Bucket, Key: o.Name, UploadID: u.ID}, err
 }
 
 // multipartUpload returns the upload of the call after asking for permissions on its object.
-func (c *Call) multipartUpload(permissions ...string) (store.Upload, *store.Bucket, error) {
+func (c *Call) multipartUpload(permissions ...string) (store.Upload, error) {
 	b, err := c.bucket()
 	if err != nil {
-		return store.Upload{}, nil, err
+		return store.Upload{}, err
 	}
 	for _, p := range permissions {
 		if err := c.need(p, b, c.vars["object"]); err != nil {
-			return store.Upload{}, b, err
+			return store.Upload{}, err
 		}
 	}
 	u, err := c.api.store.Upload(c.query.Get("uploadId"))
 	if err == nil && (!u.Multipart || u.Bucket != b.Name || u.Name != c.vars["object"]) {
 		err = gcserr.NoUpload
 	}
-	return u, b, err
+	return u, err
 }
 
 func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
-	u, _, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
+	u, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
 	if err != nil {
 		return err
 	}
@@ -99,13 +85,11 @@ func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
 	}
 	w.Header().Set("ETag", partETag(body.md5))
 	w.Header().Set("X-Goog-Hash", "crc32c="+encodeCRC(body.crc))
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return respondEmpty(w, http.StatusOK)
 }
 
 func (c *Call) xmlComplete(w http.ResponseWriter) error {
-	u, b, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
+	u, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
 	if err != nil {
 		return err
 	}
@@ -122,7 +106,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 	if len(req.Part) == 0 {
 		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "You must specify at least one part.")
 	}
-	o := store.Object{Bucket: b.Name, Name: u.Name, Attributes: u.Attributes, CustomerKey: u.CustomerKey, Components: len(req.Part)}
+	o := store.Object{Bucket: u.Bucket, Name: u.Name, Attributes: u.Attributes, CustomerKey: u.CustomerKey, Components: len(req.Part)}
 	for i, want := range req.Part {
 		p, ok := u.Parts[want.PartNumber]
 		switch {
@@ -152,26 +136,12 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
 		Xmlns                       string   `xml:"xmlns,attr"`
 		Location, Bucket, Key, ETag string
-	}{Xmlns: multipartNamespace, Location: c.base() + "/" + b.Name + "/" + u.Name, Bucket: b.Name, Key: u.Name, ETag: xmlETag(stored)})
+	}{Xmlns: multipartNamespace, Location: c.base() + "/" + u.Bucket + "/" + u.Name, Bucket: u.Bucket, Key: u.Name, ETag: xmlETag(stored)})
 }
 
-func (c *Call) xmlAbort(w http.ResponseWriter) error {
-	u, _, err := c.multipartUpload("storage.multipartUploads.abort")
-	if err != nil {
-		return err
-	}
-	if err := c.api.store.CancelUpload(u.ID); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
+func (c *Call) xmlAbort(u store.Upload) (any, error) { return nil, c.api.store.CancelUpload(u.ID) }
 
-func (c *Call) xmlListParts(w http.ResponseWriter) error {
-	u, b, err := c.multipartUpload("storage.multipartUploads.listParts")
-	if err != nil {
-		return err
-	}
+func (c *Call) xmlListParts(u store.Upload) (any, error) {
 	type part struct {
 		PartNumber         int
 		LastModified, ETag string
@@ -187,13 +157,14 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 		MaxParts             int
 		IsTruncated          bool
 		Part                 []part
-	}{Xmlns: multipartNamespace, Bucket: b.Name, Key: u.Name, UploadID: u.ID, MaxParts: defaultPage}
-	if out.MaxParts, err = c.most("max-parts"); err != nil {
-		return err
+	}{Xmlns: multipartNamespace, Bucket: u.Bucket, Key: u.Name, UploadID: u.ID}
+	var err error
+	if out.MaxParts, err = c.limit("max-parts", 0); err != nil {
+		return nil, err
 	}
 	marker, _, err := c.number("part-number-marker")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out.PartNumberMarker = int(marker)
 	for _, n := range slices.Sorted(maps.Keys(u.Parts)) {
@@ -208,21 +179,7 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 		out.Part = append(out.Part, part{n, stamp(p.Modified), partETag(p.MD5), p.Size})
 		out.NextPartNumberMarker = n
 	}
-	return respondXML(w, out)
-}
-
-// most reads how much of a listing a request wants.
-func (c *Call) most(name string) (int, error) {
-	n, ok, err := c.number(name)
-	switch {
-	case err != nil:
-		return 0, err
-	case !ok:
-		return defaultPage, nil
-	case n < 0:
-		return 0, gcserr.Invalid.Say("Invalid value for %s: %d.", name, n)
-	}
-	return int(min(n, defaultPage)), nil
+	return out, nil
 }
 
 type xmlUpload struct {
@@ -249,21 +206,17 @@ type xmlUploads struct {
 	CommonPrefixes     []xmlPrefix
 }
 
-func (c *Call) xmlListUploads(w http.ResponseWriter) error {
-	b, err := c.bucket("storage.multipartUploads.list")
-	if err != nil {
-		return err
-	}
+func (c *Call) xmlListUploads(b *store.Bucket) (any, error) {
 	uploads, err := c.api.store.Uploads(b.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := &xmlUploads{
 		Xmlns: multipartNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"),
 		KeyMarker: c.query.Get("key-marker"), UploadIDMarker: c.query.Get("upload-id-marker"),
 	}
-	if out.MaxUploads, err = c.most("max-uploads"); err != nil {
-		return err
+	if out.MaxUploads, err = c.limit("max-uploads", 0); err != nil {
+		return nil, err
 	}
 	for _, u := range uploads {
 		if out.wants(u.Name, u.ID) && !out.add(u) {
@@ -273,7 +226,7 @@ func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 	if c.query.Get("encoding-type") == "url" {
 		out.encode()
 	}
-	return respondXML(w, out)
+	return out, nil
 }
 
 // encode writes all names as encoding-type=url asks for.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
 func (c *Call) xmlGetObject(w http.ResponseWriter) error {
@@ -25,7 +26,7 @@ func (c *Call) xmlGetObject(w http.ResponseWriter) error {
 	if err := c.objectConditions(o, true); err != nil {
 		return err
 	}
-	if err := c.httpConditions(o); err != nil {
+	if err := conditions(c.r.Header, "", o); err != nil {
 		return err
 	}
 	check := c.opened
@@ -59,11 +60,6 @@ func (c *Call) metaPrefix() string {
 	return "X-Goog-Meta-"
 }
 
-// httpConditions checks the conditional headers of HTTP.
-func (c *Call) httpConditions(o *store.Object) error {
-	return conditions(c.r.Header, "", o)
-}
-
 // sourceConditions checks the conditions on the source of a copy, in either dialect.
 func (c *Call) sourceConditions(o *store.Object) error {
 	for _, prefix := range []string{"X-Goog-Copy-Source-", "X-Amz-Copy-Source-"} {
@@ -74,6 +70,7 @@ func (c *Call) sourceConditions(o *store.Object) error {
 	return nil
 }
 
+// conditions checks the conditional headers of HTTP with a prefix.
 func conditions(h http.Header, prefix string, o *store.Object) error {
 	etag, modified := strings.Trim(xmlETag(o), `"`), o.Updated.Truncate(time.Second)
 	if v := listOf(h, prefix+"If-Match"); v != "" && !hasTag(v, etag) {
@@ -121,23 +118,26 @@ func (c *Call) xmlAttributes() (store.Attributes, error) {
 	return a, checkClass(a.StorageClass)
 }
 
-// xmlDescription reads the attributes of a new object, and its customer-supplied key.
-func (c *Call) xmlDescription() (store.Attributes, string, error) {
-	a, err := c.xmlAttributes()
-	if err != nil {
-		return a, "", err
+// xmlNewObject reads the attributes and the key of a new object, and asks for the permissions to create it.
+func (c *Call) xmlNewObject(b *store.Bucket) (store.Object, error) {
+	o := store.Object{Bucket: b.Name, Name: c.vars["object"]}
+	err := c.xmlACL(b)
+	if err == nil {
+		o.Attributes, err = c.xmlAttributes()
 	}
-	key, err := c.newKey(&a)
-	return a, key, err
+	if err == nil {
+		o.CustomerKey, err = c.newKey(&o.Attributes)
+	}
+	if err == nil {
+		err = c.creates(b, o.Name, &o.Attributes)
+	}
+	return o, err
 }
 
 // xmlACL rejects canned ACLs under uniform access, even private.
 func (c *Call) xmlACL(b *store.Bucket) error {
-	for _, name := range []string{"X-Goog-Acl", "X-Amz-Acl"} {
-		v := c.r.Header.Get(name)
-		if v != "" && b.Settings.IAM.Uniform.Enabled {
-			return gcserr.Invalid.Say("Cannot insert legacy ACL for an object when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
-		}
+	if c.requestedACL() != "" && b.Settings.IAM.Uniform.Enabled {
+		return gcserr.Invalid.Say("Cannot insert legacy ACL for an object when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
 	}
 	return nil
 }
@@ -147,35 +147,27 @@ func (c *Call) xmlPutObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.xmlACL(b); err != nil {
-		return err
-	}
 	if bucket, object := c.copySource(); bucket != "" {
 		return c.xmlCopy(w, b, bucket, object)
 	}
-	a, key, err := c.xmlDescription()
+	o, err := c.xmlNewObject(b)
 	if err != nil {
-		return err
-	}
-	name := c.vars["object"]
-	if err := c.creates(b, name, &a); err != nil {
 		return err
 	}
 	body, err := c.xmlReceive()
 	if err != nil {
 		return err
 	}
-	o, err := c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a, CustomerKey: key}, body, c.overwriting(name))
+	stored, err := c.keep(o, body)
 	if err != nil {
 		return err
 	}
-	c.xmlStored(w, o)
-	return nil
+	return c.xmlStored(w, stored)
 }
 
 // xmlReceive reads the body and compares it with the sums in the headers.
 func (c *Call) xmlReceive() (received, error) {
-	src, err := c.xmlBody()
+	src, err := sigv4.NewBody(c.r, c.verified)
 	if err != nil {
 		return received{}, err
 	}
@@ -198,18 +190,20 @@ func (c *Call) xmlReceive() (received, error) {
 	return body, nil
 }
 
-func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) {
+func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) error {
 	h := w.Header()
 	c.objectHeaders(h, o)
 	for _, name := range []string{"Content-Encoding", "Last-Modified", "Accept-Ranges", "Content-Disposition", "Content-Language", "Cache-Control", "X-Goog-Storage-Class"} {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "text/html; charset=UTF-8")
-	h.Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK)
+	return respondEmpty(w, http.StatusOK)
 }
 
 func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object string) error {
+	if err := c.xmlACL(to); err != nil {
+		return err
+	}
 	c.vars["sourceBucket"], c.vars["sourceObject"] = bucket, object
 	from, err := c.source()
 	if err != nil {
@@ -233,11 +227,7 @@ func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object s
 	if err := c.creates(to, name, &a); err != nil {
 		return err
 	}
-	body, err := c.duplicate(from)
-	if err != nil {
-		return err
-	}
-	o, err := c.keep(store.Object{Bucket: to.Name, Name: name, Attributes: a, CustomerKey: key, Components: from.Components}, body, c.overwriting(name))
+	o, err := c.keepCopy(store.Object{Bucket: to.Name, Name: name, Attributes: a, CustomerKey: key, Components: from.Components}, from)
 	if err != nil {
 		return err
 	}
@@ -249,8 +239,6 @@ func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object s
 	}{Xmlns: xmlNamespace, LastModified: stamp(o.Updated), ETag: xmlETag(o)})
 }
 
-func (c *Call) xmlDeleteObject(w http.ResponseWriter) error { return c.deleteObject(w) }
-
 func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	if c.r.Header.Get("X-Goog-Resumable") != "start" {
 		return gcserr.Invalid.Say("A POST to an object starts a resumable upload, which needs x-goog-resumable: start. Send forms to the bucket.")
@@ -259,28 +247,19 @@ func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.xmlACL(b); err != nil {
-		return err
-	}
-	a, key, err := c.xmlDescription()
+	o, err := c.xmlNewObject(b)
 	if err != nil {
-		return err
-	}
-	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key}
-	if err := c.creates(b, o.Name, &o.Attributes); err != nil {
 		return err
 	}
 	if err := c.mayFinish(b, o.Name); err != nil {
 		return err
 	}
-	id, err := c.startUpload(o, resumption{Query: c.query, Caller: recordCaller(c.caller), Total: -1})
+	id, err := c.startUpload(o, resumption{Query: c.query, Caller: c.caller, Total: -1})
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", c.base()+"/"+b.Name+"/"+(&url.URL{Path: o.Name}).EscapedPath()+"?upload_id="+id)
-	w.Header().Set("Content-Length", "0")
-	w.WriteHeader(http.StatusCreated)
-	return nil
+	return respondEmpty(w, http.StatusCreated)
 }
 
 // xmlDeleteObjects deletes several objects and reports on each.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -31,38 +30,38 @@ type xmlRoute struct {
 var xmlRoutes = []xmlRoute{
 	{"GET", "service", "", "xml.GetService", identity.Read, (*Call).xmlListBuckets},
 	{"PUT", "bucket", "", "xml.PutBucket", identity.Write, (*Call).xmlPutBucket},
-	{"GET", "bucket", "", "xml.GetBucket", identity.Read, (*Call).xmlListObjects},
+	{"GET", "bucket", "", "xml.GetBucket", identity.Read, ofBucket("storage.objects.list", (*Call).xmlListObjects)},
 	{"HEAD", "bucket", "", "xml.HeadBucket", identity.Read, (*Call).xmlHeadBucket},
 	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, ofBucket("storage.buckets.delete", (*Call).deleteBucket)},
-	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, (*Call).xmlLocation},
-	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, (*Call).xmlVersioning},
+	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, ofBucket("storage.buckets.get", (*Call).xmlLocation)},
+	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, ofBucket("storage.buckets.get", (*Call).xmlVersioning)},
 	{"PUT", "bucket", "versioning", "xml.PutBucketVersioning", identity.Control, (*Call).xmlPutVersioning},
-	{"GET", "bucket", "cors", "xml.GetBucketCORS", identity.Read, (*Call).xmlGetCORS},
+	{"GET", "bucket", "cors", "xml.GetBucketCORS", identity.Read, ofBucket("storage.buckets.get", (*Call).xmlGetCORS)},
 	{"PUT", "bucket", "cors", "xml.PutBucketCORS", identity.Control, (*Call).xmlPutCORS},
-	{"GET", "bucket", "lifecycle", "xml.GetBucketLifecycle", identity.Read, (*Call).xmlGetLifecycle},
+	{"GET", "bucket", "lifecycle", "xml.GetBucketLifecycle", identity.Read, ofBucket("storage.buckets.get", (*Call).xmlGetLifecycle)},
 	{"PUT", "bucket", "lifecycle", "xml.PutBucketLifecycle", identity.Control, (*Call).xmlPutLifecycle},
-	{"GET", "bucket", "acl", "xml.GetBucketACL", identity.Control, (*Call).xmlGetACL},
+	{"GET", "bucket", "acl", "xml.GetBucketACL", identity.Control, of(readableList, (*Call).xmlGetACL)},
 	{"PUT", "bucket", "acl", "xml.PutBucketACL", identity.Control, (*Call).xmlPutACL},
-	{"GET", "bucket", "defaultObjectAcl", "xml.GetBucketDefaultObjectACL", identity.Control, (*Call).xmlGetACL},
+	{"GET", "bucket", "defaultObjectAcl", "xml.GetBucketDefaultObjectACL", identity.Control, of(readableList, (*Call).xmlGetACL)},
 	{"PUT", "bucket", "defaultObjectAcl", "xml.PutBucketDefaultObjectACL", identity.Control, (*Call).xmlPutACL},
-	{"GET", "object", "acl", "xml.GetObjectACL", identity.Control, (*Call).xmlGetACL},
+	{"GET", "object", "acl", "xml.GetObjectACL", identity.Control, of(readableList, (*Call).xmlGetACL)},
 	{"PUT", "object", "acl", "xml.PutObjectACL", identity.Control, (*Call).xmlPutACL},
-	{"GET", "bucket", "storageClass", "xml.GetBucketStorageClass", identity.Read, (*Call).xmlStorageClass},
-	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, (*Call).xmlListUploads},
+	{"GET", "bucket", "storageClass", "xml.GetBucketStorageClass", identity.Read, ofBucket("storage.buckets.get", (*Call).xmlStorageClass)},
+	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, ofBucket("storage.multipartUploads.list", (*Call).xmlListUploads)},
 	{"POST", "bucket", "", "xml.PostObject", identity.Write, (*Call).xmlPostObject},
 	{"POST", "bucket", "delete", "xml.DeleteObjects", identity.Write, (*Call).xmlDeleteObjects},
 	{"GET", "object", "", "xml.GetObject", identity.Read, (*Call).xmlGetObject},
 	{"HEAD", "object", "", "xml.HeadObject", identity.Read, (*Call).xmlGetObject},
 	{"PUT", "object", "", "xml.PutObject", identity.Write, (*Call).xmlPutObject},
-	{"DELETE", "object", "", "xml.DeleteObject", identity.Write, (*Call).xmlDeleteObject},
+	{"DELETE", "object", "", "xml.DeleteObject", identity.Write, of(bucketOf, (*Call).deleteObject)},
 	{"POST", "object", "", "xml.PostResumable", identity.Write, (*Call).xmlStartResumable},
 	{"PUT", "object", "upload_id", "xml.PutResumable", 0, (*Call).continueUpload},
 	{"DELETE", "object", "upload_id", "xml.DeleteResumable", 0, (*Call).cancelUpload},
-	{"POST", "object", "uploads", "xml.InitiateMultipartUpload", identity.Write, (*Call).xmlInitiate},
+	{"POST", "object", "uploads", "xml.InitiateMultipartUpload", identity.Write, of(bucketOf, (*Call).xmlInitiate)},
 	{"PUT", "object", "uploadId", "xml.UploadPart", identity.Write, (*Call).xmlUploadPart},
 	{"POST", "object", "uploadId", "xml.CompleteMultipartUpload", identity.Write, (*Call).xmlComplete},
-	{"DELETE", "object", "uploadId", "xml.AbortMultipartUpload", identity.Write, (*Call).xmlAbort},
-	{"GET", "object", "uploadId", "xml.ListParts", identity.Read, (*Call).xmlListParts},
+	{"DELETE", "object", "uploadId", "xml.AbortMultipartUpload", identity.Write, ofUpload((*Call).xmlAbort, "storage.multipartUploads.abort")},
+	{"GET", "object", "uploadId", "xml.ListParts", identity.Read, ofUpload((*Call).xmlListParts, "storage.multipartUploads.listParts")},
 }
 
 // subresources are the parameters that select another operation than the plain one.
@@ -119,11 +118,8 @@ func (c *Call) conditionHeaders() {
 	}
 }
 
-// xmlBody is the body without the framing of signed chunks, verified while it is read.
-func (c *Call) xmlBody() (sigv4.Body, error) { return sigv4.NewBody(c.r, c.verified) }
-
 func (c *Call) readXML(v any) error {
-	body, err := c.xmlBody()
+	body, err := sigv4.NewBody(c.r, c.verified) // without the framing of signed chunks, verified while it is read
 	if err != nil {
 		return err
 	}
@@ -157,12 +153,12 @@ func respondXMLWith(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	raw = append([]byte("<?xml version='1.0' encoding='UTF-8'?>"), raw...)
-	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
-	w.WriteHeader(status)
-	_, _ = w.Write(raw) // fails only if the client has disconnected
+	writeXML(w, status, string(raw))
 	return nil
+}
+
+func writeXML(w http.ResponseWriter, status int, document string) {
+	write(w, status, "application/xml; charset=UTF-8", []byte("<?xml version='1.0' encoding='UTF-8'?>"+document))
 }
 
 // project is the project of a request about buckets in general: that of the header, or the caller's own.

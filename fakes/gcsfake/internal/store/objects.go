@@ -166,17 +166,20 @@ func (s *Store) get(bucket, name string, generation int64) (*Object, *Bucket, er
 	return o, &out, nil
 }
 
-// Open returns a generation like Get and pins its body until release is called.
-func (s *Store) Open(bucket, name string, generation int64) (o *Object, release func(), err error) {
+// Open pins the body of a generation, a soft-deleted one included, until release is called.
+func (s *Store) Open(o *Object) (release func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	o, _, err = s.get(bucket, name, generation)
-	if err != nil {
-		return nil, nil, err
+	find := s.get
+	if o.SoftDelete != nil {
+		find = s.getSoft
+	}
+	if _, _, err := find(o.Bucket, o.Name, o.Generation); err != nil {
+		return nil, err
 	}
 	segments := ids(o.Segments)
 	s.bodies.Pin(segments...)
-	return o, func() { s.bodies.Unpin(segments...) }, nil
+	return func() { s.bodies.Unpin(segments...) }, nil
 }
 
 // Read writes length bytes of a body from offset to w. The body must be pinned.
@@ -213,9 +216,7 @@ func (s *Store) Update(bucket, name string, generation int64, change func(*Bucke
 	if err := change(&b.Bucket, &next); err != nil {
 		return nil, err
 	}
-	c := journal.Begin(s.journal)
-	c.Put(tableObjects, objectKey(&next), &next)
-	if err := c.Commit(); err != nil {
+	if err := journal.Save(s.journal, tableObjects, objectKey(&next), &next); err != nil {
 		return nil, err
 	}
 	e, _ := b.names.Get(&entry{name: name})

@@ -122,6 +122,10 @@ func (s *Store) forget(gone []*Object) {
 func (s *Store) SoftDeleted(bucket, name string, generation int64) (*Object, *Bucket, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	return s.getSoft(bucket, name, generation)
+}
+
+func (s *Store) getSoft(bucket, name string, generation int64) (*Object, *Bucket, error) {
 	b := s.buckets[bucket]
 	if b == nil {
 		return nil, nil, gcserr.NoBucket
@@ -147,22 +151,6 @@ func (s *Store) IsSoftDeleted(bucket, name string) bool {
 		return o.Name == name && !found
 	})
 	return found
-}
-
-// ReadSoftDeleted returns a soft-deleted generation and pins its body until release is called.
-func (s *Store) ReadSoftDeleted(bucket, name string, generation int64) (o *Object, release func(), err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	b := s.buckets[bucket]
-	if b == nil {
-		return nil, nil, gcserr.NoBucket
-	}
-	if o = b.soft.find(name, generation, s.now()); o == nil {
-		return nil, nil, gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
-	}
-	segments := ids(o.Segments)
-	s.bodies.Pin(segments...)
-	return o, func() { s.bodies.Unpin(segments...) }, nil
 }
 
 // listSoft shows the soft-deleted generations to a listing, name by name.
