@@ -376,9 +376,15 @@ func TestRequestsOfPython(t *testing.T) {
 		{"microseconds", operation{method: "PATCH", path: o, body: `{"customTime":"2030-01-01T00:00:00.123456Z"}`}, 200, `"customTime":"2030-01-01T00:00:00.123456Z"`},
 		{"milliseconds", operation{method: "PATCH", path: o, body: `{"customTime":"2030-01-01T00:00:01Z"}`}, 200, `"customTime":"2030-01-01T00:00:01.000Z"`},
 		{"a multipart upload", operation{method: "POST", path: "/docs/parts?uploads"}, 200, `<InitiateMultipartUploadResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`},
+		{"a part", operation{method: "PUT", path: "/docs/m?partNumber=2&uploadId={upload}", headers: "X-Goog-Meta-A: b\nX-Goog-Custom-Time: 2030-01-01T00:00:00Z", body: "part"}, 200, ""},
+		{"the completion", operation{method: "POST", path: "/docs/m?uploadId={upload}", headers: "X-Goog-Meta-A: b", body: `<CompleteMultipartUpload><Part><PartNumber>2</PartNumber><ETag>"f4c9385f1902f7334b00b9b4ecd164de"</ETag></Part></CompleteMultipartUpload>`}, 200, `<CompleteMultipartUploadResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`},
+		{"the cancellation", operation{method: "DELETE", path: "/hard/m?uploadId={keyed upload}", headers: "X-Goog-Meta-A: b\n" + keyHeaders("", 'k')}, 204, ""},
+		{"a list of buckets with a slash", operation{method: "GET", path: "/storage/v1/b/?project=cooper-fake"}, 200, `"docs"`},
 		{"a list by XML", operation{method: "GET", path: "/docs"}, 200, `<ListBucketResult xmlns="http://doc.s3.amazonaws.com/2006-03-01">`},
 		{"a condition without uniform access", operation{method: "PUT", path: "/storage/v1/b/fine/iam", body: `{"version":1,` + conditional + `}`}, 412, "enable uniform bucket-level access"},
 		{"a condition with version 1", operation{method: "PUT", path: b + "/iam", body: `{"version":1,` + conditional + `}`}, 400, "at least 3"},
+		{"the service agent", operation{method: "PUT", path: b + "/iam", body: `{"bindings":[{"role":"roles/storage.objectViewer","members":["serviceAccount:service-111111111111@gs-project-accounts.iam.gserviceaccount.com"]}]}`}, 200, "service-111111111111@"},
+		{"a service agent without its project", operation{method: "PUT", path: b + "/iam", body: `{"bindings":[{"role":"roles/storage.objectViewer","members":["serviceAccount:service-3@gs-project-accounts.iam.gserviceaccount.com"]}]}`}, 400, "does not exist"},
 		{"a condition with version 3", operation{method: "PUT", path: b + "/iam", body: `{"version":3,` + conditional + `}`}, 200, `"condition"`},
 	} {
 		if got := w.send(t, w.admin, tc.operation); got.Code != tc.status || !strings.Contains(got.Body.String(), tc.contains) {

@@ -228,6 +228,9 @@ func (d *Directory) uids(bindings []policy.Binding) (uids map[string]string, mis
 				continue
 			}
 			a := d.accounts[email]
+			if a == nil && d.isServiceAgent(email) {
+				continue
+			}
 			if a == nil {
 				return nil, email
 			}
@@ -235,6 +238,21 @@ func (d *Directory) uids(bindings []policy.Binding) (uids map[string]string, mis
 		}
 	}
 	return uids, ""
+}
+
+// ServiceAgent returns the email of the service account with which Cloud Storage acts in a project. It is not in the list of
+// the project's accounts, but policies can name it.
+func ServiceAgent(p Project) string {
+	return "service-" + p.Number + "@gs-project-accounts" + accountDomain
+}
+
+func (d *Directory) isServiceAgent(email string) bool {
+	for _, p := range d.projects {
+		if ServiceAgent(*p) == email {
+			return true
+		}
+	}
+	return false
 }
 
 // Gone returns the members of a policy that have been deleted since the policy was set. The value of a member is the

@@ -19,7 +19,7 @@ func showHMAC(k identity.HMACKey) map[string]any {
 }
 
 func (c *Call) serviceAgent(p identity.Project) (any, error) {
-	return map[string]string{"kind": "storage#serviceAccount", "email_address": "service-" + p.Number + "@gs-project-accounts.iam.gserviceaccount.com"}, nil
+	return map[string]string{"kind": "storage#serviceAccount", "email_address": identity.ServiceAgent(p)}, nil
 }
 
 func (c *Call) createHMAC(p identity.Project) (any, error) {

@@ -159,6 +159,9 @@ var (
 	attributeHeaders      = accept.List{}.Prefix("x-goog-meta-", "x-amz-meta-").With("x-goog-storage-class", "x-amz-storage-class", "x-goog-custom-time",
 		"x-goog-encryption-kms-key-name", "x-amz-server-side-encryption-customer-algorithm", "x-amz-server-side-encryption-customer-key",
 		"x-amz-server-side-encryption-customer-key-md5")
+	// uploadHeaders are those of a multipart upload. Google's client for Python repeats them with every part, the completion
+	// and the cancellation, where only the customer-supplied key of a part has an effect.
+	uploadHeaders = encryptionHeaders.And(attributeHeaders)
 	sourceHeaders = accept.Names("x-goog-copy-source", "x-goog-copy-source-generation", "x-goog-copy-source-if-generation-match", "x-goog-copy-source-if-metageneration-match",
 		"x-goog-copy-source-if-match", "x-goog-copy-source-if-none-match", "x-goog-copy-source-if-modified-since", "x-goog-copy-source-if-unmodified-since",
 		"x-goog-copy-source-encryption-algorithm", "x-goog-copy-source-encryption-key", "x-goog-copy-source-encryption-key-sha256", "x-goog-metadata-directive",
@@ -177,7 +180,7 @@ var (
 // contain the inputs of all operations.
 var XMLInputs = map[string]accept.Inputs{
 	"xml.GetService": {}, "xml.PutBucket": {Headers: aclHeaders}, "xml.HeadBucket": {}, "xml.GetBucketLocation": {}, "xml.GetBucketVersioning": {}, "xml.GetBucketCORS": {},
-	"xml.GetBucketLifecycle": {}, "xml.GetBucketStorageClass": {}, "xml.PostObject": {}, "xml.DeleteResumable": {}, "xml.AbortMultipartUpload": {},
+	"xml.GetBucketLifecycle": {}, "xml.GetBucketStorageClass": {}, "xml.PostObject": {}, "xml.DeleteResumable": {}, "xml.AbortMultipartUpload": {Headers: uploadHeaders},
 	"xml.PutBucketVersioning": putSetting, "xml.PutBucketCORS": putSetting, "xml.PutBucketLifecycle": putSetting,
 	"xml.GetObject": readObject, "xml.HeadObject": readObject,
 	"xml.GetBucketACL": {}, "xml.GetBucketDefaultObjectACL": {}, "xml.GetObjectACL": {Query: accept.Names("generation")},
@@ -192,9 +195,9 @@ var XMLInputs = map[string]accept.Inputs{
 	"xml.DeleteObject":            {Query: accept.Names("generation"), Headers: generationHeaders},
 	"xml.PostResumable":           {Headers: generationHeaders.And(encryptionHeaders, aclHeaders, attributeHeaders).With("x-goog-resumable")},
 	"xml.PutResumable":            {Headers: accept.Names("x-goog-hash")},
-	"xml.InitiateMultipartUpload": {Headers: encryptionHeaders.And(aclHeaders, attributeHeaders).With("x-amz-checksum-algorithm")},
-	"xml.UploadPart":              {Query: accept.Names("partNumber"), Headers: encryptionHeaders.And(checksumHeaders, sourceHeaders)},
-	"xml.CompleteMultipartUpload": {Headers: generationHeaders},
+	"xml.InitiateMultipartUpload": {Headers: uploadHeaders.And(aclHeaders).With("x-amz-checksum-algorithm")},
+	"xml.UploadPart":              {Query: accept.Names("partNumber"), Headers: uploadHeaders.And(checksumHeaders, sourceHeaders)},
+	"xml.CompleteMultipartUpload": {Headers: generationHeaders.And(uploadHeaders)},
 	"xml.ListParts":               {Query: accept.Names("part-number-marker", "max-parts")},
 }
 

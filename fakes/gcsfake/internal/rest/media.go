@@ -90,7 +90,7 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	encoding := cmp.Or(o.ContentEncoding, "identity")
 	h.Set("X-Goog-Stored-Content-Encoding", encoding)
 	if c.showsSums(o) {
-		h["X-Goog-Hash"] = c.sums(o)
+		h["X-Goog-Hash"] = c.sums(o.CRC32C, o.MD5)
 	}
 	keyHeaders(h, o)
 	if o.Components > 0 {
@@ -102,10 +102,10 @@ func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 }
 
 // sums returns the values of x-goog-hash. The XML API sends one header for each sum, the JSON API one header for both.
-func (c *Call) sums(o *store.Object) []string {
-	sums := []string{"crc32c=" + encodeCRC(o.CRC32C)}
-	if o.MD5 != nil {
-		sums = append(sums, "md5="+base64.StdEncoding.EncodeToString(o.MD5))
+func (c *Call) sums(crc uint32, md5 []byte) []string {
+	sums := []string{"crc32c=" + encodeCRC(crc)}
+	if md5 != nil {
+		sums = append(sums, "md5="+base64.StdEncoding.EncodeToString(md5))
 	}
 	if c.flavour == inXML {
 		return sums

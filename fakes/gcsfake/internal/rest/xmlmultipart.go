@@ -84,7 +84,7 @@ func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
 		return err
 	}
 	w.Header().Set("ETag", partETag(body.md5))
-	w.Header().Set("X-Goog-Hash", "crc32c="+encodeCRC(body.crc))
+	w.Header()["X-Goog-Hash"] = c.sums(body.crc, body.md5)
 	return respondEmpty(w, http.StatusOK)
 }
 
