@@ -3,12 +3,9 @@
 package containers_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -16,8 +13,6 @@ import (
 	"github.com/testcontainers/testcontainers-go/modules/azure/azurite"
 	"github.com/testcontainers/testcontainers-go/modules/localstack"
 	miniomodule "github.com/testcontainers/testcontainers-go/modules/minio"
-	"github.com/testcontainers/testcontainers-go/wait"
-	"google.golang.org/api/option"
 
 	"github.com/cooper-cosi/cooper/e2e/containers"
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
@@ -37,21 +32,6 @@ func TestPeerModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		url, err := c.BlobServiceURL(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		createContainer(t, url)
-	})
-	t.Run("Azurite with the command line of the module for Node", func(t *testing.T) {
-		t.Parallel()
-		c, err := testcontainers.Run(t.Context(), image, testcontainers.WithEntrypoint("azurite"), testcontainers.WithExposedPorts("10000/tcp", "10001/tcp", "10002/tcp"),
-			testcontainers.WithCmd("--blobHost", "0.0.0.0", "--blobPort", "10000", "--queueHost", "0.0.0.0", "--queuePort", "10001", "--tableHost", "0.0.0.0", "--tablePort", "10002"),
-			testcontainers.WithWaitStrategy(wait.ForLog("Blob service is successfully listening"), wait.ForLog("Queue service is successfully listening"), wait.ForLog("Table service is successfully listening")))
-		testcontainers.CleanupContainer(t, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		url, err := c.PortEndpoint(t.Context(), "10000/tcp", "http")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,34 +63,6 @@ func TestPeerModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		putObject(t, address, "test", "test")
-	})
-	t.Run("fake-gcs-server with the command line of the module for Node", func(t *testing.T) {
-		t.Parallel()
-		c, err := testcontainers.Run(t.Context(), image, testcontainers.WithEntrypoint("fake-gcs-server", "-host", "0.0.0.0", "-scheme", "http"),
-			testcontainers.WithExposedPorts("4443/tcp"), testcontainers.WithWaitStrategy(wait.ForLog("server started").WithStartupTimeout(2*time.Minute)))
-		testcontainers.CleanupContainer(t, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		url, err := c.PortEndpoint(t.Context(), "4443/tcp", "http")
-		if err != nil {
-			t.Fatal(err)
-		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url+"/_internal/config", strings.NewReader(`{"externalUrl": "`+url+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Errorf("the configuration: %v %v", response, err)
-		}
-		client, err := storage.NewClient(t.Context(), option.WithEndpoint(url+"/storage/v1/"), option.WithoutAuthentication())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Bucket("photos").Create(t.Context(), "test-project", nil); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
