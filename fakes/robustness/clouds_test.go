@@ -19,6 +19,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
@@ -39,6 +40,8 @@ type fake struct {
 	server
 
 	inventory func() any
+	// calls returns the recorded calls.
+	calls func() []fault.Call
 	// sign makes a request the administrator's.
 	sign func(r *http.Request, body string)
 	// setup creates the resources for requests and uploads.
@@ -65,7 +68,7 @@ func s3(t *testing.T) *fake {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	const form = "Content-Type: application/x-www-form-urlencoded"
 	f := &fake{
-		server: s, inventory: func() any { return s.Inventory() },
+		server: s, inventory: func() any { return s.Inventory() }, calls: s.Calls,
 		sign: func(r *http.Request, body string) {
 			hash, name := "UNSIGNED-PAYLOAD", "s3"
 			if r.Method == http.MethodPost && r.URL.Path == "/" {
@@ -146,7 +149,7 @@ func azure(t *testing.T) *fake {
 	wantNoError(t, err)
 	const version, block = "X-Ms-Version: 2024-11-04\n", "X-Ms-Blob-Type: BlockBlob"
 	f := &fake{
-		server: s, inventory: func() any { return s.Inventory() },
+		server: s, inventory: func() any { return s.Inventory() }, calls: s.Calls,
 		sign: func(r *http.Request, _ string) {
 			if r.URL.RawQuery != "" {
 				r.URL.RawQuery += "&"
@@ -211,7 +214,7 @@ func gcs(t *testing.T) *fake {
 		project        = gcsfake.DefaultProject
 	)
 	f := &fake{
-		server: s, inventory: func() any { return s.Inventory() },
+		server: s, inventory: func() any { return s.Inventory() }, calls: s.Calls,
 		sign: func(r *http.Request, _ string) { r.Header.Set("Authorization", "Bearer "+token) },
 		setup: []request{
 			{method: "POST", path: "/storage/v1/b?project=" + project, body: `{"name":"kept"}`},

@@ -5,10 +5,10 @@ package calls
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,14 +47,20 @@ const maxBody = 1 << 20
 
 // Handle handles a call. After Handle has recorded the start of the call, it calls begin, which returns the exchange
 // and the names of the caller, verified or not, that fault rules can match. Handle panics with http.ErrAbortHandler
-// if a rule drops the connection.
+// if a rule drops the connection. A client that has received a complete response finds the call in the record.
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
+	seen := &statusWriter{ResponseWriter: w}
+	d.handle(seen, r, requestID, begin)
+	seen.finish()
+}
+
+// handle is Handle without the last byte of the response. It has recorded the call when it returns.
+func (d Desk) handle(seen *statusWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
 	d.Backing.Call()
 	again := d.keepBody(r)
 	x, principals := begin()
-	seen := &statusWriter{ResponseWriter: w}
 	defer func() {
 		is := x.Describe()
 		call.Operation, call.Resource, call.Principal = is.Operation, is.Resource, is.Principal
@@ -153,23 +159,47 @@ func sleep(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// statusWriter records the status of a response.
+// statusWriter records the status of a response. If the length of the response is known, it keeps the last byte for
+// finish. Otherwise, the client could have a long response before the call is recorded.
 type statusWriter struct {
 	http.ResponseWriter
 
 	status int
+	// left is the number of bytes until the end, or 0 if it is not known; last is the last byte, once it was written.
+	left int64
+	last []byte
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
+	w.left, _ = strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64) // an unknown length is 0
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (w *statusWriter) Write(p []byte) (int, error) {
-	w.status = cmp.Or(w.status, http.StatusOK)
-	return w.ResponseWriter.Write(p)
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.left == 0 || int64(len(p)) < w.left {
+		w.left = max(0, w.left-int64(len(p)))
+		return w.ResponseWriter.Write(p)
+	}
+	end := len(p) - 1
+	n, err := w.ResponseWriter.Write(p[:end])
+	if w.left = 0; err != nil {
+		return n, err
+	}
+	w.last = bytes.Clone(p[end:])
+	return len(p), nil
+}
+
+// finish sends the last byte.
+func (w *statusWriter) finish() {
+	if w.last != nil {
+		_, _ = w.ResponseWriter.Write(w.last) // the client may have disconnected
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -108,3 +108,64 @@ func status(t *testing.T, server *httptest.Server) int {
 	}
 	return response.StatusCode
 }
+
+// page is an exchange that writes a page in pieces.
+type page struct {
+	deed
+
+	pieces []string
+	length string
+}
+
+func (p page) Serve(w http.ResponseWriter) string {
+	if p.length != "" {
+		w.Header().Set("Content-Length", p.length)
+	}
+	for _, piece := range p.pieces {
+		_, _ = io.WriteString(w, piece) // the test reads it
+	}
+	return ""
+}
+
+// client receives a response, and notes how many calls were recorded before it had each piece.
+type client struct {
+	*httptest.ResponseRecorder
+
+	recorder *fault.Recorder
+	recorded map[string]int
+}
+
+func (c client) Write(p []byte) (int, error) {
+	n, err := c.ResponseRecorder.Write(p)
+	c.recorded[c.Body.String()] = len(c.recorder.Calls())
+	return n, err
+}
+
+// TestRecordedBeforeTheEnd checks that a client that has the whole response finds the call in the record.
+func TestRecordedBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		page     page
+		recorded map[string]int
+	}{
+		"one piece":         {page{pieces: []string{"done"}, length: "4"}, map[string]int{"don": 0, "done": 1}},
+		"several pieces":    {page{pieces: []string{"d", "on", "e"}, length: "4"}, map[string]int{"d": 0, "don": 0, "done": 1}},
+		"an incomplete one": {page{pieces: []string{"do"}, length: "4"}, map[string]int{"do": 0}},
+		// net/http then marks the end of the response when the handler returns.
+		"an unknown length": {page{pieces: []string{"do", "ne"}}, map[string]int{"do": 0, "done": 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recorder := &fault.Recorder{}
+			c := client{httptest.NewRecorder(), recorder, map[string]int{}}
+			desk := calls.Desk{Backing: &backing.Backing{}, Faults: &fault.Injector{}, Recorder: recorder, Now: time.Now}
+			desk.Handle(c, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody), "id", func() (calls.Exchange, []string) { return tc.page, nil })
+			if diff := cmp.Diff(tc.recorded, c.recorded); diff != "" {
+				t.Errorf("calls before each piece (-want +got):\n%s", diff)
+			}
+			if made := recorder.Calls(); len(made) != 1 || made[0].Status != http.StatusOK {
+				t.Errorf("recorded %+v", made)
+			}
+		})
+	}
+}
