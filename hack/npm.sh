@@ -22,11 +22,16 @@ site) packages=(vitepress@1.6.4 mermaid@12.3.0) ;;
 esac
 dir=${XDG_CACHE_HOME:-$HOME/.cache}/cooper/stores/$1
 echo "$dir/node_modules"
-if [ "$(cat "$dir/version" 2>/dev/null)" = "${packages[*]}" ]; then
-  exit 0
+installed() { [ "$(cat "$dir/version" 2>/dev/null)" = "${packages[*]}" ]; }
+installed && exit 0
+mkdir -p "$(dirname "$dir")"
+# Tests of several packages may need the same programs at once, and use them while others would replace them.
+if command -v flock >/dev/null; then
+  exec 9>"$dir.lock"
+  flock 9
+  installed && exit 0
 fi
 echo "installing ${packages[*]} of npm, once for this machine" >&2
-mkdir -p "$(dirname "$dir")"
 tmp=$(mktemp -d "$dir.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$tmp" "${packages[@]}" >&2
