@@ -4,9 +4,11 @@ package s3driver_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -120,14 +122,16 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 					return nil, request.Context().Err()
 				}
 				response, err := next.RoundTrip(request)
-				answered <- struct{}{}
+				if err == nil {
+					response.Body = closing{response.Body, sync.OnceFunc(func() { answered <- struct{}{} })}
+				}
 				return response, err
 			})
 		},
 	})
 	mustSucceed(t, err)
 	go func() {
-		// The two calls to the backend that responds, S3 and IAM. Then the time is up.
+		// The responses to the two calls to the backend that responds, S3 and IAM, have been read. Then the time is up.
 		<-answered
 		<-answered
 		cancel()
@@ -136,6 +140,19 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	if answers["main"] != nil || answers["lab"] == nil {
 		t.Errorf("the errors are %v, want one of lab only", answers)
 	}
+}
+
+// closing is the body of a response. It reports that the SDK has read and closed it.
+type closing struct {
+	io.ReadCloser
+
+	closed func()
+}
+
+// Close implements io.Closer.
+func (c closing) Close() error {
+	defer c.closed()
+	return c.ReadCloser.Close()
 }
 
 func TestCallsToStoresAreMeasured(t *testing.T) {
