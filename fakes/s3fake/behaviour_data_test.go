@@ -332,6 +332,8 @@ func queryOperations() map[string]operation {
 		query("AttachUserPolicy", "UserName=spare", "PolicyArn="+managed), query("DetachUserPolicy", "UserName=target", "PolicyArn="+managed), query("ListAttachedUserPolicies", "UserName=target"),
 		query("PutUserPermissionsBoundary", "UserName=spare", "PermissionsBoundary="+managed), query("DeleteUserPermissionsBoundary", "UserName=target"),
 		query("TagUser", "UserName=target", "Tags.member.1.Key=a", "Tags.member.1.Value=b"), query("UntagUser", "UserName=target", "TagKeys.member.1=a"), query("ListUserTags", "UserName=target"),
+		query("ListMFADevices", "UserName=target"), query("ListSSHPublicKeys", "UserName=target"), query("ListSigningCertificates", "UserName=target"),
+		query("ListServiceSpecificCredentials", "UserName=target"), query("ListVirtualMFADevices"), query("ListInstanceProfilesForRole", "RoleName=role"),
 		query("CreateGroup", "GroupName=new"), query("GetGroup", "GroupName=group"), query("ListGroups"), query("ListGroupsForUser", "UserName=target"),
 		query("UpdateGroup", "GroupName=group", "NewPath=/a/"), query("DeleteGroup", "GroupName=spare"), query("AddUserToGroup", "GroupName=spare", "UserName=target"),
 		query("RemoveUserFromGroup", "GroupName=group", "UserName=target"),
@@ -359,6 +361,10 @@ func queryOperations() map[string]operation {
 	}
 	m := map[string]operation{}
 	for _, op := range list {
+		m[op.actions] = op
+	}
+	for _, op := range []operation{query("GetLoginProfile", "UserName=target"), query("DeleteLoginProfile", "UserName=target")} {
+		op.status, op.code = 404, "NoSuchEntity"
 		m[op.actions] = op
 	}
 	linked := query("CreateServiceLinkedRole", "AWSServiceName=s3.amazonaws.com")

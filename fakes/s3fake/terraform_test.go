@@ -5,6 +5,8 @@ package s3fake_test
 import (
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -76,4 +78,52 @@ func TestTerraformReadsABucket(t *testing.T) {
 	if payment.Payer != types.PayerBucketOwner {
 		t.Errorf("got payer %q, want the bucket's owner", payment.Payer)
 	}
+}
+
+// TestTerraformDeletesIdentities sends the calls with which aws_iam_role and aws_iam_user, with force_destroy, find what
+// they have to remove first (DeleteRole in internal/service/iam/role.go, resourceUserDelete in user.go).
+func TestTerraformDeletesIdentities(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	client, name, ctx := f.iam(f.Root()), aws.String("app"), t.Context()
+	_, err := client.CreateUser(ctx, &iam.CreateUserInput{UserName: name})
+	wantNoError(t, err)
+	_, err = client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}}`)})
+	wantNoError(t, err)
+	found := func(call string, n int) {
+		t.Helper()
+		if n != 0 {
+			t.Errorf("%s: got %d, want none", call, n)
+		}
+	}
+	profiles, err := client.ListInstanceProfilesForRole(ctx, &iam.ListInstanceProfilesForRoleInput{RoleName: name})
+	wantNoError(t, err)
+	found("ListInstanceProfilesForRole", len(profiles.InstanceProfiles))
+	ssh, err := client.ListSSHPublicKeys(ctx, &iam.ListSSHPublicKeysInput{UserName: name})
+	wantNoError(t, err)
+	found("ListSSHPublicKeys", len(ssh.SSHPublicKeys))
+	virtual, err := client.ListVirtualMFADevices(ctx, &iam.ListVirtualMFADevicesInput{AssignmentStatus: "Assigned"})
+	wantNoError(t, err)
+	found("ListVirtualMFADevices", len(virtual.VirtualMFADevices))
+	devices, err := client.ListMFADevices(ctx, &iam.ListMFADevicesInput{UserName: name})
+	wantNoError(t, err)
+	found("ListMFADevices", len(devices.MFADevices))
+	certificates, err := client.ListSigningCertificates(ctx, &iam.ListSigningCertificatesInput{UserName: name})
+	wantNoError(t, err)
+	found("ListSigningCertificates", len(certificates.Certificates))
+	credentials, err := client.ListServiceSpecificCredentials(ctx, &iam.ListServiceSpecificCredentialsInput{UserName: name})
+	wantNoError(t, err)
+	found("ListServiceSpecificCredentials", len(credentials.ServiceSpecificCredentials))
+	_, err = client.DeleteLoginProfile(ctx, &iam.DeleteLoginProfileInput{UserName: name})
+	if got := code(t, err); got != "NoSuchEntity" {
+		t.Errorf("DeleteLoginProfile: got code %q", got)
+	}
+	_, err = client.ListInstanceProfilesForRole(ctx, &iam.ListInstanceProfilesForRoleInput{RoleName: aws.String("other")})
+	if got := code(t, err); got != "NoSuchEntity" {
+		t.Errorf("the instance profiles of a role that does not exist: got code %q", got)
+	}
+	_, err = client.DeleteUser(ctx, &iam.DeleteUserInput{UserName: name})
+	wantNoError(t, err)
+	_, err = client.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: name})
+	wantNoError(t, err)
 }

@@ -78,7 +78,7 @@ func New(account *iam.Account, tokens *TokenVerifier) *API {
 	for _, table := range []map[string]operation{
 		userOperations(), groupOperations(), keyOperations(), inlineOperations(), managedOperations(),
 		attachOperations(), roleOperations(), linkedOperations(), tagOperations(), providerOperations(), stsOperations(),
-		unservedOperations(),
+		unservedOperations(), unconfiguredOperations(),
 	} {
 		for name, op := range table {
 			op.service = cmp.Or(op.service, "iam")
