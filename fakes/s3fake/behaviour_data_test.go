@@ -103,6 +103,7 @@ func operations() map[string]operation {
 	m := map[string]operation{
 		"ListBuckets":          {method: "GET", path: "/", actions: "s3:ListAllMyBuckets", status: 200},
 		"CreateBucket":         {method: "PUT", path: "/fresh", actions: "s3:CreateBucket", status: 200},
+		"CreateBucket private": {method: "PUT", path: "/fresh", headers: "X-Amz-Acl: private", actions: "s3:CreateBucket", status: 200},
 		"CreateBucket locked":  {method: "PUT", path: "/fresh", headers: "X-Amz-Bucket-Object-Lock-Enabled: true", actions: "s3:CreateBucket s3:PutBucketObjectLockConfiguration s3:PutBucketVersioning", status: 200},
 		"CreateBucket owned":   {method: "PUT", path: "/fresh", headers: "X-Amz-Object-Ownership: BucketOwnerEnforced", actions: "s3:CreateBucket s3:PutBucketOwnershipControls", status: 200},
 		"CreateBucket tagged":  {method: "PUT", path: "/fresh", body: `<CreateBucketConfiguration><Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags></CreateBucketConfiguration>`, actions: "s3:CreateBucket s3:TagResource", status: 200},
@@ -161,6 +162,7 @@ func exactOperations() map[string]operation {
 	const both = "X-Amz-Acl: bucket-owner-full-control\nX-Amz-Grant-Read: id=1"
 	m := map[string]operation{
 		"CreateBucket of one's own":         {method: "PUT", path: "/docs", actions: "s3:CreateBucket", status: 200},
+		"CreateBucket in a reserved form":   {method: "PUT", path: "/plan-an", actions: "s3:CreateBucket", status: 400, code: "InvalidBucketName"},
 		"CreateBucket with two ACLs":        {method: "PUT", path: "/fresh", headers: "X-Amz-Acl: private\nX-Amz-Grant-Read: id=1", actions: "s3:CreateBucket s3:PutBucketAcl", status: 400, code: "InvalidRequest"},
 		"PutBucketAcl with two ACLs":        {method: "PUT", path: "/docs?acl", headers: both, actions: "s3:PutBucketAcl", status: 400, code: "InvalidRequest"},
 		"PutBucketAcl with a body, too":     {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", body: "<AccessControlPolicy/>", actions: "s3:PutBucketAcl", status: 400, code: "UnexpectedContent"},

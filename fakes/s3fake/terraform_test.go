@@ -3,7 +3,10 @@
 package s3fake_test
 
 import (
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -77,6 +80,95 @@ func TestTerraformReadsABucket(t *testing.T) {
 	wantNoError(t, err)
 	if payment.Payer != types.PayerBucketOwner {
 		t.Errorf("got payer %q, want the bucket's owner", payment.Payer)
+	}
+}
+
+// TestTerraformCreatesABucket sends the CreateBucket of aws_s3_bucket (resourceBucketCreate), which always contains the
+// private ACL and a configuration. If the caller may not tag, the provider recognizes that by the message and tags later.
+func TestTerraformCreatesABucket(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		actions string
+		region  string
+		tags    []types.Tag
+		refused string
+	}{
+		"without tags":                       {actions: "s3:CreateBucket", region: "us-east-1"},
+		"without tags in another region":     {actions: "s3:CreateBucket", region: "eu-central-1"},
+		"with tags":                          {actions: "s3:CreateBucket s3:TagResource", region: "us-east-1", tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}},
+		"with tags in another region":        {actions: "s3:CreateBucket s3:TagResource", region: "eu-central-1", tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}},
+		"with tags, without that permission": {actions: "s3:CreateBucket", region: "us-east-1", tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}, refused: "is not authorized to perform: s3:TagResource"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, s3fake.Options{})
+			config := f.config(f.user(t, "terraform", allow(tc.actions, "*")))
+			config.Region = tc.region
+			client := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true })
+			in := &s3.CreateBucketInput{
+				Bucket: aws.String("state"), ACL: types.BucketCannedACLPrivate,
+				CreateBucketConfiguration: &types.CreateBucketConfiguration{Tags: tc.tags},
+			}
+			if tc.region != "us-east-1" {
+				in.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(tc.region)
+			}
+			_, err := client.CreateBucket(t.Context(), in)
+			if tc.refused == "" {
+				wantNoError(t, err)
+			} else if err == nil || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("got %v, want an error that contains %q", err, tc.refused)
+			}
+		})
+	}
+}
+
+// TestTerraformWaitsForALifecycle puts rules as aws_s3_bucket_lifecycle_configuration does. The provider then waits until
+// it reads the same rules, which it compares with reflect.DeepEqual, and after a deletion until there are none.
+func TestTerraformWaitsForALifecycle(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	f.bucket(t, "state")
+	client, name, ctx := f.s3(f.Root()), "state", t.Context()
+	expire := &types.LifecycleExpiration{Days: aws.Int32(10)}
+	tag := types.Tag{Key: aws.String("k"), Value: aws.String("v")}
+	rules := []types.LifecycleRule{
+		{Filter: &types.LifecycleRuleFilter{}, Expiration: expire},
+		{Filter: &types.LifecycleRuleFilter{Prefix: aws.String("")}, Expiration: expire},
+		{Filter: &types.LifecycleRuleFilter{Prefix: aws.String("logs/")}, Expiration: &types.LifecycleExpiration{Date: aws.Time(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))}},
+		{Filter: &types.LifecycleRuleFilter{Tag: &tag}, Expiration: &types.LifecycleExpiration{ExpiredObjectDeleteMarker: aws.Bool(false)}},
+		{Filter: &types.LifecycleRuleFilter{ObjectSizeGreaterThan: aws.Int64(0)}, AbortIncompleteMultipartUpload: &types.AbortIncompleteMultipartUpload{DaysAfterInitiation: aws.Int32(7)}},
+		{
+			Filter:                       &types.LifecycleRuleFilter{And: &types.LifecycleRuleAndOperator{Prefix: aws.String("a"), Tags: []types.Tag{tag}, ObjectSizeLessThan: aws.Int64(9)}},
+			Transitions:                  []types.Transition{{Days: aws.Int32(0), StorageClass: types.TransitionStorageClassIntelligentTiering}, {Days: aws.Int32(90), StorageClass: types.TransitionStorageClassGlacier}},
+			NoncurrentVersionExpiration:  &types.NoncurrentVersionExpiration{NoncurrentDays: aws.Int32(3), NewerNoncurrentVersions: aws.Int32(2)},
+			NoncurrentVersionTransitions: []types.NoncurrentVersionTransition{{NoncurrentDays: aws.Int32(1), StorageClass: types.TransitionStorageClassGlacierIr}},
+		},
+		{Prefix: aws.String("old/"), Expiration: expire}, //nolint:staticcheck // the provider still sends it
+	}
+	for i := range rules {
+		rules[i].ID, rules[i].Status = aws.String(strings.Repeat("r", i+1)), types.ExpirationStatusEnabled
+	}
+	put, err := client.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
+		Bucket: &name, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: rules},
+		TransitionDefaultMinimumObjectSize: types.TransitionDefaultMinimumObjectSizeVariesByStorageClass,
+	})
+	wantNoError(t, err)
+	got, err := client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &name})
+	wantNoError(t, err)
+	if got.TransitionDefaultMinimumObjectSize != put.TransitionDefaultMinimumObjectSize || len(got.Rules) != len(rules) {
+		t.Errorf("got %d rules and minimum %q, want %d and %q", len(got.Rules), got.TransitionDefaultMinimumObjectSize, len(rules), put.TransitionDefaultMinimumObjectSize)
+	}
+	for i := range min(len(rules), len(got.Rules)) {
+		if !reflect.DeepEqual(got.Rules[i], rules[i]) {
+			t.Errorf("rule %d: got %+v, want %+v", i, got.Rules[i], rules[i])
+		}
+	}
+	_, err = client.DeleteBucketLifecycle(ctx, &s3.DeleteBucketLifecycleInput{Bucket: &name})
+	wantNoError(t, err)
+	_, err = client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &name})
+	if got := code(t, err); got != "NoSuchLifecycleConfiguration" {
+		t.Errorf("after the deletion: got code %q", got)
 	}
 }
 

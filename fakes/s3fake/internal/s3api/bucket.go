@@ -23,7 +23,7 @@ type createBody struct {
 
 func (q *request) createBucketPermissions() []permission {
 	needs := []permission{{"s3:CreateBucket", q.bucketARN()}}
-	if q.hasACL() {
+	if acl := q.header("X-Amz-Acl"); acl != "" && acl != "private" || q.hasGrants() {
 		needs = append(needs, permission{"s3:PutBucketAcl", q.bucketARN()})
 	}
 	if q.header("X-Amz-Object-Ownership") != "" {
@@ -36,7 +36,9 @@ func (q *request) createBucketPermissions() []permission {
 }
 
 func (q *request) createBucket() error {
-	if !validBucketName(q.bucket) {
+	// Only buckets in the namespace of an account may have this suffix ("General purpose bucket naming rules" in the Amazon
+	// S3 User Guide). The error is not documented.
+	if !validBucketName(q.bucket) || strings.HasSuffix(q.bucket, "-an") {
 		return errInvalidBucket.With("BucketName", q.bucket)
 	}
 	body, err := q.readCreateBody()
