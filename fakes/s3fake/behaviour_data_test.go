@@ -147,6 +147,7 @@ func operations() map[string]operation {
 		"PutBucketAcl":                    {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", actions: "s3:PutBucketAcl", status: 400, code: "AccessControlListNotSupported"},
 	}
 	maps.Copy(m, unconfiguredOperations())
+	maps.Copy(m, controlOperations())
 	maps.Copy(m, objectOperations())
 	maps.Copy(m, sealedOperations())
 	maps.Copy(m, lockedOperations())
@@ -200,6 +201,19 @@ func exactOperations() map[string]operation {
 		m[name+" of an empty version"] = op
 	}
 	return m
+}
+
+// controlOperations are those of S3 Control.
+func controlOperations() map[string]operation {
+	const path, account, tags = "/v20180820/tags/arn%3Aaws%3As3%3A%3A%3Adocs", "X-Amz-Account-Id: 000000000000", "<TagResourceRequest><Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags></TagResourceRequest>"
+	return map[string]operation{
+		"s3control:ListTagsForResource": {method: "GET", path: path, headers: account, actions: "s3:ListTagsForResource", status: 200},
+		"s3control:TagResource":         {method: "POST", path: path, headers: account, body: tags, actions: "s3:TagResource", status: 204},
+		"s3control:UntagResource":       {method: "DELETE", path: path + "?tagKeys=a&tagKeys=b", headers: account, actions: "s3:UntagResource", status: 204},
+		"s3control:ListTagsForResource of another account": {
+			method: "GET", path: path, headers: "X-Amz-Account-Id: 000000000001", actions: "s3:ListTagsForResource", status: 403, code: "AccessDenied",
+		},
+	}
 }
 
 // unconfiguredOperations are the reads and deletions of settings that no bucket of the fake has.

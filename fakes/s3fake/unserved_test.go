@@ -70,11 +70,13 @@ func (f fake) isServedOrNotImplemented(t *testing.T, service string, client refl
 func TestWhatIsNotServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const object = "/docs/k"
+	const object, account = "/docs/k", "X-Amz-Account-Id: 000000000000"
 	tests := map[string]operation{
 		"directory buckets":                        {method: http.MethodGet, path: "/?x-id=ListDirectoryBuckets"},
 		"the response of an Object Lambda":         {method: http.MethodPost, path: "/WriteGetObjectResponse", body: "x"},
 		"S3 Control":                               {method: http.MethodGet, path: "/v20180820/configuration/publicAccessBlock"},
+		"S3 Control, as the SDKs call it":          {method: http.MethodGet, path: "/v20180820/configuration/publicAccessBlock", headers: account},
+		"tags of an access point":                  {method: http.MethodGet, path: "/v20180820/tags/arn%3Aaws%3As3%3Aus-east-1%3A000000000000%3Aaccesspoint/docs", headers: account},
 		"a sub-resource of the future, of objects": {method: http.MethodPut, path: object + "?aspect", body: "x"},
 		"a sub-resource of the future, of buckets": {method: http.MethodDelete, path: "/empty?aspect"},
 		"a sub-resource of a bucket, read":         {method: http.MethodGet, path: "/docs?aspect"},

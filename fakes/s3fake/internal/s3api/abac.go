@@ -42,19 +42,18 @@ func (q *request) putABAC() error {
 
 // bucketTags adds the tags of a bucket that are for access control ("Using tags with S3 general purpose buckets").
 func (q *request) bucketTags(ctx iampolicy.Context) {
-	body := configOf[taggingBody](q.state, configTagging)
-	if q.state.Config[configABAC] == nil || body.TagSet == nil {
+	if q.state.Config[configABAC] == nil {
 		return
 	}
-	for _, t := range body.TagSet.Tag {
+	for _, t := range tagsOf(q.state) {
 		ctx.Set("s3:BucketTag/"+t.Key, t.Value)
 		ctx.Set("aws:ResourceTag/"+t.Key, t.Value)
 	}
 }
 
-// writable rejects changing the tags of a bucket that are used for access control. That requires TagResource of S3
-// Control, which the fake does not implement ("Enabling ABAC in general purpose buckets" in the Amazon S3 User
-// Guide). The error is not documented.
+// writable rejects changing the tags of a bucket that are used for access control. That requires TagResource or
+// UntagResource of S3 Control ("Enabling ABAC in general purpose buckets" in the Amazon S3 User Guide). The error is
+// not documented.
 func writable(run func(*request) error) func(*request) error {
 	return func(q *request) error {
 		if q.state.Config[configABAC] != nil {

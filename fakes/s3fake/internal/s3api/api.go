@@ -76,6 +76,8 @@ type request struct {
 	bucket string
 	key    string
 	query  url.Values
+	// control is set for requests to S3 Control.
+	control bool
 
 	signed    *sigv4.Verified
 	principal *iam.Principal
@@ -102,10 +104,11 @@ type request struct {
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
 	var err error
+	q.bucket, q.key = a.address(r)
+	q.enterControl()
 	if q.query, err = parseQuery(r.URL.RawQuery); err == nil {
 		err = q.single()
 	}
-	q.bucket, q.key = a.address(r)
 	q.op = q.route()
 	return &Prepared{q: q, err: err}
 }

@@ -54,7 +54,7 @@ func (q *request) createBucket() error {
 			return err
 		}
 		if slices.ContainsFunc(body.Tags.Tag, func(t xmlTag) bool { return strings.HasPrefix(strings.ToLower(t.Key), "aws:") }) {
-			return invalidTag("User-defined tag keys can't start with \"aws:\". This prefix is reserved for system tags. Remove \"aws:\" from your tag keys and try again.", "", "")
+			return invalidTag(reservedTag, "", "")
 		}
 		if err := checkTags(body.Tags.Tag, maxBucketTags); err != nil {
 			return err

@@ -142,11 +142,6 @@ func (q *request) describeBucket() error {
 	if body.Tags == nil {
 		return err
 	}
-	var keys []string
-	for _, t := range body.Tags.Tag {
-		keys = append(keys, t.Key)
-		q.conditions().Set("aws:RequestTag/"+t.Key, t.Value)
-	}
-	q.conditions().Set("aws:TagKeys", keys...)
+	q.newTagConditions(body.Tags.Tag)
 	return err
 }

@@ -76,6 +76,8 @@ func notImplemented(header, what string) *awserr.Error {
 // wireError translates an error of the store to one about q's bucket, key, version or upload.
 func (q *request) wireError(err error) *awserr.Error {
 	switch {
+	case errors.Is(err, store.ErrNoBucket) && q.control:
+		return errNoResource
 	case errors.Is(err, store.ErrNoBucket):
 		return errNoSuchBucket.With("BucketName", q.bucket)
 	case errors.Is(err, store.ErrNoKey):

@@ -27,6 +27,8 @@ var (
 	listQuery   = accept.Names("delimiter", "encoding-type", "max-keys", "prefix")
 	listHeaders = payerHeaders.With("x-amz-optional-object-attributes")
 
+	ofAccount = accept.Names("x-amz-account-id")
+
 	ofOwner          = accept.Inputs{Headers: ownerHeaders}
 	ofConfiguration  = accept.Inputs{Query: accept.Names("id"), Headers: ownerHeaders}
 	ofConfigurations = accept.Inputs{Query: accept.Names("continuation-token"), Headers: ownerHeaders}
@@ -68,6 +70,9 @@ var inputs = map[string]accept.Inputs{
 	"PutObjectLockConfiguration":      {Headers: payerHeaders.And(bodyHeaders)},
 
 	"PutBucketNotificationConfiguration": {Headers: ownerHeaders.With("x-amz-skip-destination-validation")},
+
+	"s3control:ListTagsForResource": {Headers: ofAccount}, "s3control:TagResource": {Headers: ofAccount.And(bodyHeaders)},
+	"s3control:UntagResource": {Query: accept.Names("tagKeys"), Headers: ofAccount},
 
 	"CreateBucket":         {Headers: bucketGrants.With("x-amz-bucket-namespace", "x-amz-bucket-object-lock-enabled", "x-amz-object-ownership")},
 	"ListBuckets":          {Query: accept.Names("bucket-region", "continuation-token", "max-buckets", "prefix")},

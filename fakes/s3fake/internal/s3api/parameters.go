@@ -157,7 +157,12 @@ func (q *request) unhoist() error {
 
 // single rejects a request with duplicate parameters or headers.
 func (q *request) single() error {
-	if name := once.Parameter(q.query); name != "" {
+	given := q.query
+	if q.control {
+		given = maps.Clone(given)
+		delete(given, "tagKeys") // a list
+	}
+	if name := once.Parameter(given); name != "" {
 		return invalidArgument(name, "", "The parameter occurs more than once.")
 	}
 	return q.singleHeaders()

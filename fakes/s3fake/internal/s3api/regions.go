@@ -66,6 +66,9 @@ func (q *request) region() string {
 
 // enterBucket loads the bucket, and checks x-amz-expected-bucket-owner and that the request is signed for its region.
 func (q *request) enterBucket() error {
+	if err := q.checkAccount(); err != nil {
+		return err
+	}
 	if err := q.findBucket(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ var subresources = append([]string{
 
 // route finds the operation by method, kind of resource and sub-resource.
 func (q *request) route() *operation {
+	if q.control {
+		return q.routeControl()
+	}
 	scope := "service"
 	switch {
 	case q.key != "":
@@ -231,6 +235,7 @@ func operationTable() map[string]*operation {
 		op.signedOnly = true
 		table[key] = op
 	}
+	maps.Copy(table, controlOperations())
 	for key, op := range table {
 		op.selector = key[strings.LastIndexByte(key, ' ')+1:]
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
+const reservedTag = `User-defined tag keys can't start with "aws:". This prefix is reserved for system tags. Remove "aws:" from your tag keys and try again.`
+
 // tagText reports whether all characters are allowed in tags: letters, numbers, spaces and + - = . _ : / @.
 func tagText(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool {

@@ -30,7 +30,9 @@ type document struct {
 	open []string
 }
 
-func newDocument(root string) *document {
+func newDocument(root string) *document { return newDocumentOf(root, namespace) }
+
+func newDocumentOf(root, namespace string) *document {
 	d := &document{}
 	d.buf.WriteString(xml.Header)
 	d.buf.WriteString("<" + root + ` xmlns="` + namespace + `">`)
@@ -177,13 +179,17 @@ func (q *request) writeError(e *awserr.Error) {
 	}
 	h.Set("Content-Type", "application/xml")
 	var b bytes.Buffer
-	b.WriteString(xml.Header + "<Error>")
+	begin, middle, end := "<Error>", "", "</Error>"
+	if q.control {
+		begin, middle, end = "<ErrorResponse><Error>", "</Error>", "</ErrorResponse>"
+	}
+	b.WriteString(xml.Header + begin)
 	for _, f := range append([]awserr.Field{{Name: "Code", Value: e.Code}, {Name: "Message", Value: e.Message}}, e.Fields...) {
 		var text bytes.Buffer
 		escape(&text, f.Value)
 		b.WriteString("<" + f.Name + ">" + xmltext.Plain(text.String()) + "</" + f.Name + ">")
 	}
-	b.WriteString("<RequestId>" + q.id + "</RequestId><HostId>" + HostID + "</HostId></Error>")
+	b.WriteString(middle + "<RequestId>" + q.id + "</RequestId><HostId>" + HostID + "</HostId>" + end)
 	if q.r.Method == http.MethodHead {
 		q.w.WriteHeader(e.Status)
 		return
