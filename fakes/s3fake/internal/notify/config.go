@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -78,12 +79,19 @@ func invalid(name, value, format string, args ...any) *awserr.Error {
 
 var errMalformed = awserr.New(http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
 
+// maxRules is the maximum number of rules ("Amazon S3 endpoints and quotas", event notifications). The error of S3 is not
+// documented.
+const maxRules = 100
+
 // Complete validates a configuration, except whether its destinations exist, and fills in missing IDs with newID. The
 // names of filter rules become those that S3 returns.
 func (c *Configuration) Complete(newID func() string) error {
+	if len(c.Queues) > maxRules {
+		return invalid("QueueConfiguration", strconv.Itoa(len(c.Queues)), "A bucket can have at most %d event notification configurations", maxRules)
+	}
 	for i := range c.Queues {
 		r := &c.Queues[i]
-		if len(r.Events) == 0 || r.Queue == "" {
+		if len(r.Events) == 0 || len(r.Events) > len(sent)+len(unserved) || r.Queue == "" {
 			return errMalformed
 		}
 		if err := r.completeFilter(); err != nil {

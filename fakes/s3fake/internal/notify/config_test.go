@@ -48,6 +48,14 @@ func configuration(t *testing.T, rules ...string) (*Configuration, error) {
 // are in the Amazon S3 API Reference.
 func TestConfigurations(t *testing.T) {
 	t.Parallel()
+	many := func(n int) []string {
+		out := make([]string, n)
+		for i := range out {
+			id := fmt.Sprintf("%d/", i)
+			out[i] = rule(id, someQueue, "ObjectCreated:*", "prefix="+id)
+		}
+		return out
+	}
 	tests := map[string]struct {
 		rules []string
 		// want is the code and the start of the message, "" for no error.
@@ -73,6 +81,9 @@ func TestConfigurations(t *testing.T) {
 		"one suffix in another":       {[]string{rule("a", someQueue, "ObjectCreated:*", "suffix=.gz"), rule("b", someQueue, "ObjectCreated:*", "suffix=.tar.gz")}, "InvalidArgument Configuration is ambiguously defined"},
 		"prefixes of different keys":  {[]string{rule("a", someQueue, "ObjectCreated:*", "prefix=a/"), rule("b", someQueue, "ObjectCreated:*", "prefix=b/")}, ""},
 		"suffixes of different keys":  {[]string{rule("a", someQueue, "ObjectCreated:*", "prefix=a", "suffix=.jpg"), rule("b", someQueue, "ObjectCreated:*", "prefix=a", "suffix=.png")}, ""},
+		"100 rules":                   {many(100), ""},
+		"101 rules":                   {many(101), "InvalidArgument A bucket can have at most 100"},
+		"the same event many times":   {[]string{rule("a", someQueue, strings.Repeat("ObjectCreated:Put ", 100))}, "MalformedXML"},
 		"different events":            {[]string{rule("a", someQueue, "ObjectCreated:Put"), rule("b", someQueue, "ObjectCreated:Post ObjectTagging:*")}, ""},
 	}
 	for name, tc := range tests {
