@@ -351,7 +351,10 @@ func (c *Call) namesPast() bool {
 // namesState reports whether the snapshot or version that the query names can be one at all.
 func (c *Call) namesState() bool {
 	for _, name := range []string{"snapshot", "versionid", "prevsnapshot"} {
-		if _, err := access.ParseTime(c.query.Get(name)); c.query.Has(name) && err != nil {
+		if !c.query.Has(name) {
+			continue
+		}
+		if _, err := access.ParseTime(c.query.Get(name)); err != nil {
 			return false
 		}
 	}
