@@ -32,8 +32,10 @@ var ErrInUse = errors.New("the directory is in use by another process")
 
 // File is a Journal that is stored in a directory.
 type File struct {
-	mu     sync.Mutex
-	file   *os.File
+	mu   sync.Mutex
+	file *os.File
+	// end is the end of the last complete line.
+	end    int64
 	lock   *os.File
 	tables tables
 }
@@ -126,10 +128,7 @@ func (f *File) load(dir string) error {
 	if err := old.Truncate(end); err != nil {
 		return errors.Join(fmt.Errorf("truncate the incomplete last record of the journal: %w", err), old.Close())
 	}
-	if _, err := old.Seek(end, io.SeekStart); err != nil {
-		return errors.Join(fmt.Errorf("seek in the journal: %w", err), old.Close())
-	}
-	f.file = old
+	f.file, f.end = old, end
 	return nil
 }
 
@@ -173,6 +172,7 @@ func (f *File) compact(path string) error {
 			if _, err := w.Write(line); err != nil {
 				return errors.Join(fmt.Errorf("compact the journal: %w", err), next.Close())
 			}
+			f.end += int64(len(line))
 		}
 	}
 	if err := errors.Join(w.Flush(), next.Sync(), os.Rename(path+".new", path)); err != nil {
@@ -204,7 +204,7 @@ func decode(line []byte) ([]Record, bool) {
 }
 
 // Append implements Journal. It writes the records to the operating system before it returns. They survive a crash of
-// this process, but may not survive a power failure.
+// this process, but may not survive a power failure. After an error, the next records replace what was written.
 func (f *File) Append(records ...Record) error {
 	line, err := encode(records)
 	if err != nil {
@@ -212,9 +212,10 @@ func (f *File) Append(records ...Record) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.file.Write(line); err != nil {
+	if _, err := f.file.WriteAt(line, f.end); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
+	f.end += int64(len(line))
 	return nil
 }
 
