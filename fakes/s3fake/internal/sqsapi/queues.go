@@ -26,6 +26,8 @@ const (
 	maxMessages = 100_000
 	// maxQueues is the maximum number of queues.
 	maxQueues = 1000
+	// maxTrace is the maximum length of a trace header, which has about 100 bytes. A client could fill the memory with longer ones.
+	maxTrace = 1024
 )
 
 // definition is the stored part of a queue. Messages are only in memory.
@@ -152,8 +154,8 @@ func (a *API) permitsS3(q *queue, bucketARN string) bool {
 
 const s3Principal = "s3.amazonaws.com"
 
-// Send adds a message from S3 to a queue. trace is the X-Amzn-Trace-Id header of the request, or "". If the queue is full,
-// Send discards the message and returns an error for the first one.
+// Send adds a message from S3 to a queue. trace is the X-Amzn-Trace-Id header of the request, or "". Send omits it if
+// it is too long. If the queue is full, Send discards the message and returns an error for the first one.
 func (a *API) Send(arn, bucketARN, trace string, body []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,6 +176,9 @@ func (a *API) Send(arn, bucketARN, trace string, body []byte) error {
 		return fmt.Errorf("the queue has %d messages; further messages are discarded until messages are deleted", maxMessages)
 	}
 	q.full = false
+	if len(trace) > maxTrace {
+		trace = ""
+	}
 	q.messages = append(q.messages, &message{id: uuid.NewString(), body: body, trace: trace, sent: now, visible: now.Add(time.Duration(q.attribute("DelaySeconds")) * time.Second)})
 	close(q.arrived)
 	q.arrived = make(chan struct{})

@@ -56,6 +56,25 @@ func TestAQueueIsBounded(t *testing.T) {
 	}
 }
 
+// TestTraces sends messages with trace headers. Queues keep them, unless they are too long.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	a := open(t, time.Now)
+	if err := a.Create("q", nil); err != nil {
+		t.Fatal(err)
+	}
+	for trace, want := range map[string]string{"Root=1-5759e988-bd862e3fe1be46a994272793": "Root=1-5759e988-bd862e3fe1be46a994272793", strings.Repeat("x", maxTrace+1): ""} {
+		if err := a.Send(a.arn("q"), "arn:aws:s3:::b", trace, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		taken, _ := a.queues["q"].take(time.Now(), 1, time.Minute)
+		shown := Request{Call: Call{Input: Input{SystemAttributeNames: []string{"All"}}}}.shown(taken)
+		if got := shown.Messages[0].Attributes["AWSTraceHeader"]; got != want {
+			t.Errorf("a header of %d bytes: got %q, want %q", len(trace), got, want)
+		}
+	}
+}
+
 // TestMessagesExpireAndReappear moves the clock.
 func TestMessagesExpireAndReappear(t *testing.T) {
 	t.Parallel()
