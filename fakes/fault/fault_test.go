@@ -146,6 +146,12 @@ func TestRecorderIsBounded(t *testing.T) {
 	if len(calls) > many/2 || calls[len(calls)-1].Seq != many {
 		t.Errorf("%d calls kept, the last is %d", len(calls), calls[len(calls)-1].Seq)
 	}
+	long := strings.Repeat("x", 1<<20)
+	r.End(fault.Call{Operation: long, Resource: long, Principal: long}, time.Time{})
+	calls = r.Calls()
+	if last := calls[len(calls)-1]; len(last.Operation+last.Resource+last.Principal) > 16<<10 {
+		t.Errorf("%d bytes kept of the operation, %d of the resource, %d of the principal", len(last.Operation), len(last.Resource), len(last.Principal))
+	}
 }
 
 // TestRulesForOperationsThatNobodyServes checks that rules for unknown operations are rejected once the injector

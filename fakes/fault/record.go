@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -31,8 +32,12 @@ type Call struct {
 	Performed bool `json:"performed"`
 }
 
-// maxCalls limits the memory of a recorder; the oldest calls are discarded first.
-const maxCalls = 100000
+// maxCalls and maxText limit the memory of a recorder. The oldest calls are discarded first. The texts of a call are cut:
+// the names of objects are shorter, but a client without credentials can send longer ones.
+const (
+	maxCalls = 100000
+	maxText  = 4 << 10
+)
 
 // Recorder records calls. The zero value is ready to use.
 type Recorder struct {
@@ -52,6 +57,11 @@ func (r *Recorder) Begin(now time.Time) Call {
 // End records a call.
 func (r *Recorder) End(c Call, now time.Time) {
 	c.Duration = now.Sub(c.Start)
+	for _, text := range []*string{&c.Operation, &c.Resource, &c.Principal} {
+		if len(*text) > maxText {
+			*text = strings.Clone((*text)[:maxText])
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.calls) >= maxCalls {
