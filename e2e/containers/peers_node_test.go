@@ -35,8 +35,8 @@ func TestPeerModulesForNode(t *testing.T) {
 			containers.Guard(t, containers.Label+"="+session) // if the script fails or is killed
 			// Ryuk is unnecessary with a guard, and its image may be missing.
 			environment := []string{"NODE_PATH=" + node.path, "TESTCONTAINERS_RYUK_DISABLED=true", "TMPDIR=" + t.TempDir()}
-			script := filepath.Join("e2e", "containers", "testdata", script)
-			if _, err := run(t.Context(), environment, node.program, script, image, containers.Label, session); err != nil {
+			file := filepath.Join("e2e", "containers", "testdata", script)
+			if _, err := run(t.Context(), environment, node.program, file, image, containers.Label, session); err != nil {
 				t.Fatal(err)
 			}
 			if left := containers.Left(t, session); len(left) > 0 {
