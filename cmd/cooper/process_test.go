@@ -69,7 +69,7 @@ type upProcess struct {
 	temporary string
 	command   *exec.Cmd
 	stderr    *bytes.Buffer
-	ended     chan error
+	ended     chan error // closed after the result
 }
 
 func startUp(t *testing.T) *upProcess {
@@ -101,7 +101,12 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 	if err := up.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = up.command.Process.Kill() })
+	t.Cleanup(func() {
+		// The children of a killed process end a moment later, and could create files while their directories are removed.
+		_ = up.command.Process.Signal(os.Interrupt) // it may have exited already
+		for range up.ended {
+		}
+	})
 	lines := bufio.NewScanner(stdout)
 	for up.page == "" && lines.Scan() { // the page's URL follows "Cooper is up"
 		if name, address, ok := strings.Cut(lines.Text(), " "); ok && name == "page" {
@@ -112,6 +117,7 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 		for lines.Scan() { // drain the output
 		}
 		up.ended <- up.command.Wait()
+		close(up.ended)
 	}()
 	if up.page == "" {
 		t.Fatalf("cooper up ended before it was up: %v\n%s", <-up.ended, up.stderr)
