@@ -53,7 +53,7 @@ func startBrowser(t *testing.T) (context.Context, *complaints) {
 		t.Skip("chromium is missing: install Debian's package chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	started, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	c := &complaints{}
@@ -74,7 +74,7 @@ func startBrowser(t *testing.T) (context.Context, *complaints) {
 	return browser, c
 }
 
-// patience is the maximum duration of an action that takes a user only a moment.
+// patience is the maximum duration of the start of a browser, and of an action that takes a user only a moment.
 const patience = 2 * time.Minute
 
 // must runs actions in a browser, one after the other.
