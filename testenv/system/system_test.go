@@ -165,22 +165,24 @@ func TestAWaitThatEndsTellsWhatItSaw(t *testing.T) {
 	s.Create(claim)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := system.WaitCondition(ctx, untilReported{s.Client(), cancel}, claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	err := system.WaitCondition(ctx, &untilReported{Client: s.Client(), end: cancel}, claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 	wantParts(t, err, s.Namespace+"/photos is not Provisioned=True", "Provisioned=Unknown")
 }
 
-// untilReported ends a wait as soon as a read shows the condition Provisioned.
+// untilReported ends a wait at the read after the first one that shows the condition Provisioned.
 type untilReported struct {
 	client.Client
 
-	end context.CancelFunc
+	end   context.CancelFunc
+	shown bool
 }
 
-func (c untilReported) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c *untilReported) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	err := c.Client.Get(ctx, key, obj, opts...)
-	if testenv.Condition(obj, cosiapi.ConditionProvisioned).Status != "" {
+	if c.shown {
 		c.end()
 	}
+	c.shown = testenv.Condition(obj, cosiapi.ConditionProvisioned).Status != ""
 	return err
 }
 
