@@ -204,7 +204,7 @@ func decode(line []byte) ([]Record, bool) {
 }
 
 // Append implements Journal. It writes the records to the operating system before it returns. They survive a crash of
-// this process, but may not survive a power failure. After an error, the next records replace what was written.
+// this process, but may not survive a power failure. After an error, the next records overwrite the incomplete ones.
 func (f *File) Append(records ...Record) error {
 	line, err := encode(records)
 	if err != nil {
