@@ -25,7 +25,8 @@ echo "$dir/node_modules"
 installed() { [ "$(cat "$dir/version" 2>/dev/null)" = "${packages[*]}" ]; }
 installed && exit 0
 mkdir -p "$(dirname "$dir")"
-# Tests of several packages may need the same programs at once, and use them while others would replace them.
+# Tests of several packages may run this script at the same time. Without the lock, one process could replace programs that
+# another test already uses.
 if command -v flock >/dev/null; then
   exec 9>"$dir.lock"
   flock 9

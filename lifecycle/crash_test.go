@@ -253,7 +253,7 @@ func (w *world) crashed(f flow, p point) bool {
 		case <-died:
 			came = true
 		case <-time.After(patience()):
-			w.t.Fatalf("the %s came to this point and is alive", p.Who)
+			w.t.Fatalf("the %s reached this point but is still alive", p.Who)
 		}
 	}
 	if came {

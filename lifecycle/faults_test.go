@@ -61,7 +61,7 @@ func TestFaults(t *testing.T) {
 }
 
 // disturbed runs a flow with a fault. If the flow does not reach the point, it is run again a few times. The test
-// fails if a run reached it but the fault struck in none.
+// fails if a run reaches the point but the fault strikes in no run.
 func (w *world) disturbed(f flow, d disturbance) {
 	w.t.Helper()
 	reached := false

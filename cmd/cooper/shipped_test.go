@@ -23,7 +23,8 @@ func TestShipped(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cooper := filepath.Join(dir, "cooper")
-	// A file that this process writes cannot be executed while a child process of another test has a copy of the open file.
+	// Do not write a copy: it could not be executed (ETXTBSY) while a child process that a parallel test has just forked
+	// still has the copy open for writing.
 	if err := os.Link(program(t), cooper); err != nil {
 		t.Fatal(err)
 	}

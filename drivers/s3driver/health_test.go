@@ -131,7 +131,7 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	})
 	mustSucceed(t, err)
 	go func() {
-		// The responses to the two calls to the backend that responds, S3 and IAM, have been read. Then the time is up.
+		// End the check when the SDK has read both responses of the backend that responds: one from S3 and one from IAM.
 		<-answered
 		<-answered
 		cancel()

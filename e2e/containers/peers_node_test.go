@@ -15,8 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/testing/fulltest"
 )
 
-// TestPeerModulesForNode starts Cooper's image with the modules for Node, and uses each with the connection data of the
-// module and the cloud's client for Node.
+// TestPeerModulesForNode starts Cooper's image with each module for Node. The cloud's client for Node then uses the
+// container with the connection data that the module returns.
 func TestPeerModulesForNode(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "TestPeers in cmd/cooper")

@@ -70,8 +70,9 @@ func combinations() map[string][]request {
 	}
 }
 
-// TestRestart performs the successful calls of the tables of behaviours, and restarts the server: clients see the same
-// containers, blobs, snapshots, versions, deleted blobs, pages, blocks and leases as before.
+// TestRestart makes the calls of combinations and, except in the short tier, the successful calls of behaviours. After a
+// restart of the server, clients must see the same containers, blobs, snapshots, versions, deleted blobs, pages, blocks and
+// leases as before.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -154,7 +155,7 @@ func (c *conversation) contents(t *testing.T) string {
 	return address.ReplaceAllString(strings.Join(out, "\n"), "/")
 }
 
-// readable returns the body of a response, unless it is an error, which has the ID of the request.
+// readable returns the body of a response, or only the code of an error, because error bodies contain the request ID.
 func readable(r response) string {
 	if r.status >= http.StatusBadRequest {
 		return r.headers.Get("X-Ms-Error-Code")

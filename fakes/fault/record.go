@@ -32,8 +32,8 @@ type Call struct {
 	Performed bool `json:"performed"`
 }
 
-// maxCalls and maxText limit the memory of a recorder. The oldest calls are discarded first. The texts of a call are cut:
-// the names of objects are shorter, but a client without credentials can send longer ones.
+// maxCalls and maxText limit the memory of a recorder. It discards the oldest calls first, and truncates texts of more than
+// maxText bytes. Names of existing objects are shorter, but clients without credentials can send longer ones.
 const (
 	maxCalls = 100000
 	maxText  = 4 << 10

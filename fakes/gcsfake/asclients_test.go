@@ -345,9 +345,9 @@ func TestGlobsWithDelimiter(t *testing.T) {
 	}
 }
 
-// TestRequestsOfPython sends requests as Google's client for Python does. See python-storage, google/cloud/storage. Its
-// booleans are True and False. It reads microseconds of a custom time, the namespace of multipart uploads, and
-// x-goog-hash of the JSON API without spaces.
+// TestRequestsOfPython sends requests as Google's client for Python does. See google/cloud/storage in python-storage. The
+// client sends True and False as booleans. It depends on the microseconds of a custom time, the namespace of multipart
+// uploads, and an x-goog-hash header without spaces in the JSON API.
 func TestRequestsOfPython(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -115,7 +115,8 @@ func TestControlTagConditions(t *testing.T) {
 				Policy: `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:*","Resource":"*","Condition":{` + tc.condition + `}}}`,
 			}))
 			for _, op := range []operation{
-				{method: http.MethodPut, path: "/docs"}, docs.tag("cost", "1"),
+				{method: http.MethodPut, path: "/docs"},
+				docs.tag("cost", "1"),
 				{method: http.MethodPut, path: "/docs?abac", body: `<AbacStatus><Status>Enabled</Status></AbacStatus>`},
 			} {
 				if got := w.send(t, w.Root(), op); got.Code >= http.StatusMultipleChoices {

@@ -84,7 +84,8 @@ func TestTerraformReadsABucket(t *testing.T) {
 }
 
 // TestTerraformCreatesABucket sends the CreateBucket of aws_s3_bucket (resourceBucketCreate), which always contains the
-// private ACL and a configuration. If the caller may not tag, the provider recognizes that by the message and tags later.
+// private ACL and a CreateBucketConfiguration. If the caller lacks s3:TagResource, the provider recognizes the error by its
+// message and tags the bucket later.
 func TestTerraformCreatesABucket(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -144,7 +145,7 @@ func TestTerraformWaitsForALifecycle(t *testing.T) {
 			NoncurrentVersionExpiration:  &types.NoncurrentVersionExpiration{NoncurrentDays: aws.Int32(3), NewerNoncurrentVersions: aws.Int32(2)},
 			NoncurrentVersionTransitions: []types.NoncurrentVersionTransition{{NoncurrentDays: aws.Int32(1), StorageClass: types.TransitionStorageClassGlacierIr}},
 		},
-		{Prefix: aws.String("old/"), Expiration: expire}, //nolint:staticcheck // the provider still sends it
+		{Prefix: aws.String("old/"), Expiration: expire},
 	}
 	for i := range rules {
 		rules[i].ID, rules[i].Status = aws.String(strings.Repeat("r", i+1)), types.ExpirationStatusEnabled
@@ -172,8 +173,8 @@ func TestTerraformWaitsForALifecycle(t *testing.T) {
 	}
 }
 
-// TestTerraformDeletesIdentities sends the calls with which aws_iam_role and aws_iam_user, with force_destroy, find what
-// they have to remove first (DeleteRole in internal/service/iam/role.go, resourceUserDelete in user.go).
+// TestTerraformDeletesIdentities sends the calls that aws_iam_role, and aws_iam_user with force_destroy, make before they
+// delete a role or user (DeleteRole in internal/service/iam/role.go, resourceUserDelete in user.go).
 func TestTerraformDeletesIdentities(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})

@@ -23,8 +23,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// failAfter are the timeouts of installations that cannot succeed. After this time, Helm reports the objects that are not
-// ready. On a busy machine, COSI may need longer than the first timeout to report a status.
+// failAfter are the timeouts of installations that cannot succeed. When one expires, Helm reports the objects that are
+// not ready. The second one is for busy machines, on which COSI may need longer than the first one to report a status.
 var failAfter = []time.Duration{10 * time.Second, 2 * time.Minute}
 
 // install installs the chart of docs/howto/gitops as the release photos, like `helm install photos --wait`.

@@ -159,13 +159,13 @@ func sleep(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// statusWriter records the status of a response. If the length of the response is known, it keeps the last byte for
-// finish. Otherwise, the client could have a long response before the call is recorded.
+// statusWriter records the status of a response. If the length of the response is known, it withholds the last byte until
+// finish, so that no client has a complete response before the call is recorded.
 type statusWriter struct {
 	http.ResponseWriter
 
 	status int
-	// left is the number of bytes until the end, or 0 if it is not known; last is the last byte, once it was written.
+	// left is the number of bytes that are not written yet, or 0 if it is unknown. last is the withheld byte.
 	left int64
 	last []byte
 }
@@ -205,7 +205,7 @@ func (w *statusWriter) finish() {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Discard is a http.ResponseWriter that discards the response. It has only the header.
+// Discard is an http.ResponseWriter that keeps only the header of the response.
 type Discard http.Header
 
 // Header implements http.ResponseWriter.

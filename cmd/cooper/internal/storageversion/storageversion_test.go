@@ -175,8 +175,8 @@ func (w *world) stored() map[string][]string {
 	return stored
 }
 
-// patched waits until the audit log has this number of patches of Cooper's objects, which may be slightly behind, and
-// fails the test if it has more.
+// patched waits until the audit log, which may lag slightly, has this number of patches of Cooper's objects. It fails the
+// test if the log has more.
 func (w *world) patched(want int) {
 	w.t.Helper()
 	kinds := []string{"buckets", "bucketclaims", "bucketaccesses", "bucketclasses", "bucketaccessclasses"}

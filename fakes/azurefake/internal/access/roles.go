@@ -101,7 +101,7 @@ func (d *Directory) Roles() []Role {
 	return append(builtIn(), d.roles.sorted(func(r Role) string { return r.ID })...)
 }
 
-// Role returns a role definition by its ID, in any case.
+// Role returns a role definition by its ID, which is not case-sensitive.
 func (d *Directory) Role(id string) (Role, bool) {
 	id = strings.ToLower(id)
 	if r, custom := d.roles.get(id); custom {

@@ -88,8 +88,8 @@ func (c *Call) listAccounts(p identity.Project) (any, error) {
 	return listing("accounts", items, next), nil
 }
 
-// cloudLimit reads how many entries of a listing a request wants outside of Cloud Storage; fewer than 1 mean the usual
-// number.
+// cloudLimit returns the maximum number of entries in a listing from pageSize, for APIs other than Cloud Storage. A value
+// less than 1 selects the usual number.
 func (c *Call) cloudLimit(usual, most int64) (int, error) {
 	n, _, err := c.number("pageSize")
 	if n < 1 {
@@ -98,7 +98,7 @@ func (c *Call) cloudLimit(usual, most int64) (int, error) {
 	return int(min(n, most)), err
 }
 
-// pageOf returns the part of a list, which is in the order of names, that a call asks for, and the token for the next one.
+// pageOf returns the page of a list that a call requests, and the token for the next page. The list must be ordered by name.
 func pageOf[T any](c *Call, all []T, name func(T) string, limit int) (page []T, next string, err error) {
 	after, err := parsePageToken(c.query.Get("pageToken"))
 	if err != nil {

@@ -290,8 +290,8 @@ func (c *Call) getBucket(b *store.Bucket) (any, error) {
 	return c.resource(b), nil
 }
 
-// condition checks the preconditions ifGenerationMatch and ifGenerationNotMatch, or those with another name. If reading
-// is true, the latter fails with status 304.
+// condition checks the two preconditions whose names are name plus Match and NotMatch, such as ifGenerationMatch and
+// ifGenerationNotMatch. If reading is true, the second one fails with status 304.
 func (c *Call) condition(name string, is int64, reading bool) error {
 	if want, ok, err := c.number(name + "Match"); err != nil || (ok && want != is) {
 		return orPrecondition(err)
@@ -347,7 +347,7 @@ func (c *Call) listBuckets(p identity.Project) (any, error) {
 
 const defaultPage = 1000
 
-// limit reads how many entries of a listing a request wants; fewer than least are an error.
+// limit returns the maximum number of entries in a listing from a parameter. A value less than least is an error.
 func (c *Call) limit(name string, least int64) (int, error) {
 	n, ok, err := c.number(name)
 	switch {

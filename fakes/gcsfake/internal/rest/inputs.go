@@ -160,7 +160,7 @@ var (
 		"x-goog-encryption-kms-key-name", "x-amz-server-side-encryption-customer-algorithm", "x-amz-server-side-encryption-customer-key",
 		"x-amz-server-side-encryption-customer-key-md5")
 	// uploadHeaders are those of a multipart upload. Google's client for Python repeats them with every part, the completion
-	// and the cancellation, where only the customer-supplied key of a part has an effect.
+	// and the cancellation. The fake uses only the customer-supplied key of a part, and ignores the other repetitions.
 	uploadHeaders = encryptionHeaders.And(attributeHeaders)
 	sourceHeaders = accept.Names("x-goog-copy-source", "x-goog-copy-source-generation", "x-goog-copy-source-if-generation-match", "x-goog-copy-source-if-metageneration-match",
 		"x-goog-copy-source-if-match", "x-goog-copy-source-if-none-match", "x-goog-copy-source-if-modified-since", "x-goog-copy-source-if-unmodified-since",

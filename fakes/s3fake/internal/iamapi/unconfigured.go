@@ -11,10 +11,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
-// unconfiguredOperations are the reads of what no role and no user of this fake has. The fake responds as IAM does in
-// this case. Terraform's provider for AWS lists the instance profiles of a role before it deletes the role. Before it
-// deletes a user with force_destroy, it lists or deletes the others. Operations that create any of them are not
-// implemented.
+// unconfiguredOperations read or delete resources that no role or user of this fake has, such as MFA devices, because the
+// operations that create them are not implemented. The fake responds as IAM does if there are none. Terraform's provider
+// for AWS lists the instance profiles of a role before it deletes the role. Before it deletes a user with force_destroy,
+// it calls all others except GetLoginProfile.
 func unconfiguredOperations() map[string]operation {
 	noProfile := on((*call).userName, noLoginProfile)
 	return map[string]operation{

@@ -12,9 +12,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// S3 Control is a second API, whose requests name the account in a header, and also in front of the host name. Of its
-// operations, the fake has those for the tags of buckets: since version 6.23, Terraform's provider for AWS reads the tags
-// of every aws_s3_bucket with them, and they are the only way to tag a bucket with ABAC.
+// S3 Control is a second API. Its requests name the account in a header and, from SDKs, in a prefix of the host name. The
+// fake implements its operations for the tags of buckets. Since version 6.23, Terraform's provider for AWS reads the tags
+// of every aws_s3_bucket with them. They are also the only way to change the tags of an existing bucket with ABAC.
 const (
 	controlPath      = "/v20180820/"
 	controlTags      = controlPath + "tags/"
@@ -50,7 +50,7 @@ func (q *request) enterControl() {
 	}
 }
 
-// routeControl finds the operation of S3 Control. Only buckets have tags in the fake.
+// routeControl finds the operation of S3 Control. The fake supports these operations only for buckets.
 func (q *request) routeControl() *operation {
 	op := q.operations[q.r.Method+" control tags"]
 	if q.bucket == "" || op == nil {
@@ -59,7 +59,7 @@ func (q *request) routeControl() *operation {
 	return op
 }
 
-// checkAccount compares the account in the header with the one that owns everything.
+// checkAccount rejects requests to S3 Control whose header names another account than the server's.
 func (q *request) checkAccount() error {
 	if q.control && q.header(accountHeader) != q.Account.Options.ID {
 		return errAccessDenied
@@ -123,7 +123,7 @@ func (q *request) listResourceTags() error {
 	return q.send(d)
 }
 
-// tagResource adds tags to those that the bucket has. The errors are those of recordings of Amazon S3.
+// tagResource adds tags to the bucket or replaces their values. The errors are those in recordings of Amazon S3.
 func (q *request) tagResource() error {
 	tags, err := q.readResourceTags()
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	maxMessages = 100_000
 	// maxQueues is the maximum number of queues.
 	maxQueues = 1000
-	// maxTrace is the maximum length of a trace header, which has about 100 bytes. A client could fill the memory with longer ones.
+	// maxTrace is the maximum length of a trace header in bytes. Usual ones have about 100. Long ones could fill the memory.
 	maxTrace = 1024
 )
 
