@@ -3,10 +3,14 @@
 package fault_test
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -151,6 +155,27 @@ func TestRecorderIsBounded(t *testing.T) {
 	calls = r.Calls()
 	if last := calls[len(calls)-1]; len(last.Operation+last.Resource+last.Principal) > 16<<10 {
 		t.Errorf("%d bytes kept of the operation, %d of the resource, %d of the principal", len(last.Operation), len(last.Resource), len(last.Principal))
+	}
+}
+
+// TestRecordsDoNotKeepRequests records short parts of long requests.
+func TestRecordsDoNotKeepRequests(t *testing.T) {
+	t.Parallel()
+	var r fault.Recorder
+	var released atomic.Int32
+	const requests = 10
+	for range requests {
+		request := bytes.Repeat([]byte("x"), 1<<20)
+		runtime.AddCleanup(&request[0], func(int) { released.Add(1) }, 0)
+		r.End(fault.Call{Resource: unsafe.String(&request[0], 3)}, time.Time{}) //nolint:gosec // a substring of the request
+	}
+	for deadline := time.Now().Add(time.Minute); released.Load() < requests; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d requests were released", released.Load(), requests)
+		}
+	}
+	if calls := r.Calls(); len(calls) != requests || calls[0].Resource != "xxx" {
+		t.Errorf("recorded %+v", calls)
 	}
 }
 

@@ -36,7 +36,7 @@ type Call struct {
 // maxText bytes. Names of existing objects are shorter, but clients without credentials can send longer ones.
 const (
 	maxCalls = 100000
-	maxText  = 4 << 10
+	maxText  = 5 << 10
 )
 
 // Recorder records calls. The zero value is ready to use.
@@ -58,9 +58,7 @@ func (r *Recorder) Begin(now time.Time) Call {
 func (r *Recorder) End(c Call, now time.Time) {
 	c.Duration = now.Sub(c.Start)
 	for _, text := range []*string{&c.Operation, &c.Resource, &c.Principal} {
-		if len(*text) > maxText {
-			*text = strings.Clone((*text)[:maxText])
-		}
+		*text = strings.Clone((*text)[:min(len(*text), maxText)]) // a part of the request would keep all of it in memory
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

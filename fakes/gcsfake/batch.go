@@ -148,7 +148,7 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 func batchTarget(line string) (method, path string, err error) {
 	if fields := strings.Fields(line); len(fields) >= 2 {
 		target, err := url.ParseRequestURI(fields[1])
-		if err == nil && strings.HasPrefix(target.Path, "/storage/v1/") {
+		if err == nil && strings.HasPrefix(target.EscapedPath(), "/storage/v1/") {
 			return fields[0], target.RequestURI(), nil
 		}
 	}

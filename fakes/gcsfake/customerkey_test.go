@@ -99,6 +99,7 @@ func keyRefusals() map[string]refusal {
 		"XML of an encrypted object without its key":         {operation{method: "GET", path: "/hard/secret"}, 400, "ResourceIsEncryptedWithCustomerEncryptionKey"},
 		"XML of an encrypted object by another key":          {operation{method: "GET", path: "/hard/secret", headers: keyHeaders("", 'x')}, 400, "CustomerEncryptionKeyIsIncorrect"},
 		"XML of a part without the key of its upload":        {operation{method: "PUT", path: "/hard/m?partNumber=1&uploadId={keyed upload}", body: "x"}, 400, "ResourceIsEncryptedWithCustomerEncryptionKey"},
+		"XML of a part with a key in the headers of S3":      {operation{method: "PUT", path: "/docs/m?partNumber=1&uploadId={upload}", headers: "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256", body: "x"}, 400, "x-goog-encryption-"},
 		"XML of a key in the headers of S3":                  {operation{method: "PUT", path: "/hard/new", headers: "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256", body: "x"}, 400, "x-goog-encryption-"},
 	}
 }

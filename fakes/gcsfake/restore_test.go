@@ -354,6 +354,7 @@ func TestBatches(t *testing.T) {
 	for name, op := range map[string]operation{
 		"no calls":          batchOf(),
 		"another service":   batchOf("GET /v1/projects/cooper-fake"),
+		"an escaped slash":  batchOf("GET /storage%2Fv1/o"),
 		"a download":        batchOf("GET " + o + "?alt=media"),
 		"a batch in itself": batchOf("POST /batch/storage/v1"),
 		"too many":          batchOf(strings.Split(strings.Repeat("GET "+o+"|", 101), "|")[:101]...),

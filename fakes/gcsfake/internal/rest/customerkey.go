@@ -29,6 +29,9 @@ const (
 // customerKey reads a key from the headers and returns its hash, "" without one.
 func (c *Call) customerKey(prefix string) (string, error) {
 	h := c.r.Header
+	if h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
+		return "", gcserr.Unimplemented.Say("This fake accepts customer-supplied encryption keys only in x-goog-encryption- headers.")
+	}
 	algorithm, encoded, sum := h.Get(prefix+"Algorithm"), h.Get(prefix+"Key"), h.Get(prefix+"Key-Sha256")
 	if algorithm == "" && encoded == "" && sum == "" {
 		return "", nil

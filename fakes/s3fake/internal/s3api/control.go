@@ -83,6 +83,9 @@ func (q *request) readResourceTags() ([]xmlTag, error) {
 	if body.Tags == nil {
 		return nil, errMalformedXML
 	}
+	if len(body.Tags.Tag) > maxBucketTags {
+		return nil, checkTags(body.Tags.Tag, maxBucketTags) // adding tags compares each with all others
+	}
 	return body.Tags.Tag, nil
 }
 
