@@ -4,7 +4,6 @@ package sidecar_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -139,9 +138,10 @@ func TestSecretsThatAPIRefuses(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}},
 	}
 	s.Create(quota)
-	testenv.Until(s.Env, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
-		if len(q.Status.Hard) == 0 {
-			return errors.New("it has no status")
+	s.Eventually("the API server counts", func(ctx context.Context) error {
+		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "probe"}}
+		if err := s.Client.Create(ctx, probe, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "exceeded quota") {
+			return fmt.Errorf("want a refusal by the quota, got %w", err)
 		}
 		return nil
 	})

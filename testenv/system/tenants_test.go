@@ -134,6 +134,7 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 		if hard.Value() == 0 {
 			t.Fatalf("the quota does not contain %s: %v", resource, quota.Spec.Hard)
 		}
+		noneFor(t, env, namespace, corev1.ResourceName(resource), object)
 		until(t, "the tenant may create", func(ctx context.Context) error { return tenant.Create(ctx, object("probe"), client.DryRunAll) })
 		for i := range hard.Value() {
 			if err := tenant.Create(t.Context(), object(fmt.Sprintf("n%d", i))); err != nil {
@@ -147,6 +148,24 @@ func quotaOfNamespaces(t *testing.T, env *testenv.Env) {
 		wantNoError(t, tenant.Delete(t.Context(), object("n0")))
 		until(t, "there is room for another again", func(ctx context.Context) error { return tenant.Create(ctx, object("another")) })
 	}
+}
+
+// noneFor creates a quota that allows no object of a resource, waits until it counts, and deletes it. The API server
+// counts by a cache. When this quota is in it, so are those before it.
+func noneFor(t *testing.T, env *testenv.Env, namespace string, resource corev1.ResourceName, object func(name string) client.Object) {
+	t.Helper()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: {}}},
+	}
+	wantNoError(t, env.Client.Create(t.Context(), quota))
+	until(t, "the API server counts", func(ctx context.Context) error {
+		if err := env.Client.Create(ctx, object("none"), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "exceeded quota: none") {
+			return fmt.Errorf("want a refusal by the quota, got %w", err)
+		}
+		return nil
+	})
+	wantNoError(t, env.Client.Delete(t.Context(), quota))
 }
 
 // newTenant returns a namespace and a client with the role edit in it.
