@@ -103,7 +103,9 @@ func startUpOf(t *testing.T, program string, environment []string, data string, 
 	}
 	t.Cleanup(func() {
 		// The children of a killed process end a moment later, and could create files while their directories are removed.
-		_ = up.command.Process.Signal(os.Interrupt) // it may have exited already
+		_ = up.command.Process.Signal(os.Interrupt)                                     // it may have exited already
+		kill := time.AfterFunc(3*time.Minute, func() { _ = up.command.Process.Kill() }) // if it hangs
+		defer kill.Stop()
 		for range up.ended {
 		}
 	})

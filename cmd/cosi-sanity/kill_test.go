@@ -39,7 +39,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 		t.Errorf("want only the other owner's bucket left, got %v, %v", left, err)
 	}
 	if _, err := os.Stat(journal); err == nil {
-		t.Error("the journal is there still")
+		t.Error("the journal still exists")
 	}
 }
 
