@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests and prints their number, and those that failed and were skipped, at the end:
 #   hack/test.sh [go test flags] packages
-# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest),
-# the last two with the race detector.
+# With -short it runs the short tier, without it the full tier, and with COOPER_SOAK=1 the soak (internal/testing/fulltest).
+# The soak uses the race detector, and so does the full tier except for the packages in not_raced and the other modules.
 # TESTFLAGS holds more flags. Packages are patterns from the root: ./judges/clouds is a package of another module. A pattern
 # such as ./... includes other modules (hack/modules.sh) in all tiers but the short one.
 set -euo pipefail
@@ -78,24 +78,41 @@ timeout=75m
 hide=none
 [ -z "$short" ] || hide=skipped
 
-# The short tier shares what is compiled with make up: with the race detector it would take twice as long.
-compiled=(CGO_ENABLED=0 GOFLAGS=-trimpath)
-[ -n "$short" ] || compiled=(CGO_ENABLED=1 GOFLAGS=-race)
+# The packages that the full tier runs without the race detector, by their directory. They start Cooper's programs, or run
+# together the code that the other packages run by itself. With the race detector, lifecycle alone took half an hour on a
+# slow machine.
+not_raced='^(cmd|docs|hack|lifecycle|testenv)(/|$)'
 
-# test_in tests packages of the module in a directory. make verify vets. The linker takes a third of the time of the short
-# tier, and up to an eighth of that to collect garbage unless it may keep it.
+# test_in tests packages of the module in a directory, with the race detector if $race is set. Without it, tests share what
+# is compiled with make up. make verify vets. The linker takes a third of the time of the short tier, and up to an eighth
+# of that to collect garbage unless it may keep it.
 test_in() {
-  local module=$1
+  local module=$1 compiled=(CGO_ENABLED=0 GOFLAGS=-trimpath)
   shift
+  [ -z "$race" ] || compiled=(CGO_ENABLED=1 "GOFLAGS=-race -trimpath")
   env "${compiled[@]}" GOGC=off GOMEMLIMIT=2GiB go -C "$module" test -json -vet=off -p "$at_once" -parallel "$at_once" -timeout "$timeout" -exec "$tested" "${flags[@]}" "$@"
+}
+
+# test_root tests packages of the root, those with the race detector first.
+test_root() {
+  local packages package raced=() others=() directory root status=0 race=
+  root=$(go list -m)
+  packages=$(go list "$@") || return 1
+  while read -r package; do
+    directory=${package#"$root/"}
+    if [ -n "${COOPER_SOAK:-}" ] || { [ -z "$short" ] && ! [[ $directory =~ $not_raced ]]; }; then raced+=("$package"); else others+=("$package"); fi
+  done <<<"$packages"
+  [ "${#raced[@]}" -eq 0 ] || race=1 test_in . "${raced[@]}" || status=1
+  [ "${#others[@]}" -eq 0 ] || test_in . "${others[@]}" || status=1
+  return "$status"
 }
 
 # test_all tests packages of the root, and then of the other modules.
 test_all() {
-  local module status=0 these
+  local module status=0 these race=${COOPER_SOAK:-}
   trap 'exit 130' INT TERM # go test ends, and no other module begins
   mapfile -t these < <(of_root)
-  [ "${#these[@]}" -eq 0 ] || test_in . "${these[@]}" || status=1
+  [ "${#these[@]}" -eq 0 ] || test_root "${these[@]}" || status=1
   for module in "${modules[@]}"; do
     mapfile -t these < <(patterns_of "$module")
     [ "${#these[@]}" -eq 0 ] || test_in "$module" "${these[@]}" || status=1
