@@ -248,12 +248,22 @@ func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 
 func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	t.Parallel()
-	s := start(t, memdriver.Options{})
+	s := newSystem(t, memdriver.Options{})
+	log := &lines{}
+	s.log = log.add
+	s.run()
 	name := s.driver.Name()
 	b := s.bucket()
 	s.stopServing()
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = "impostor.example.com" })
 	s.serve()
+	// Until then, the Bucket would report the lost connection, and nothing would repeat the call.
+	s.Eventually("the Sidecar has found the impostor", func(context.Context) error {
+		if log.count("impostor.example.com") == 0 {
+			return errors.New("its log does not name it")
+		}
+		return nil
+	})
 	s.Create(b)
 	testenv.Until(s.Env, b, "the Bucket reports the problem", func(b *cosiapi.Bucket) error {
 		message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message
