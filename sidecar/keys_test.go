@@ -185,8 +185,9 @@ func TestAddedKeysKeepNewerCredential(t *testing.T) {
 	}
 	s.run()
 	a := s.withKeys("a: {template: old}")
+	delivered := s.secrets(a)[0] // deliver runs in the Sidecar, while the test still changes a
 	deliver := func() {
-		testenv.Change(s.Env, s.secrets(a)[0], func(secret *corev1.Secret) {
+		testenv.Change(s.Env, delivered, func(secret *corev1.Secret) {
 			secret.Data["AWS_SECRET_ACCESS_KEY"] = []byte("newer")
 			secret.Annotations["cooper.dev/data"] = scheduling.Digest(secret.Data)
 		})
