@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -26,9 +27,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// serveStore serves a credential store with the Sidecar's permissions and returns the driver's client.
+// serveStore serves a credential store with the Sidecar's permissions, which bindCredentials gives it, and returns the
+// driver's client.
 func (s *system) serveStore() (*kube.Server, *credstore.Remote) {
 	s.t.Helper()
+	s.untilMay(true, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: s.namespace})
 	address := "unix://" + filepath.Join(processtest.ShortTempDir(s.t), "credentials.sock")
 	store, err := kube.Serve(s.t.Context(), s.User(s.user), s.namespace, address, slog.New(slog.DiscardHandler))
 	if err != nil {
