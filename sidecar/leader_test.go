@@ -24,11 +24,11 @@ import (
 )
 
 // elected makes the next Sidecar of a system take part in the leader election for its driver, in the namespace of the
-// test, as an instance of the owner's deployment.
+// test, as an instance of the owner's deployment. On a slow machine, an instance may not renew its Lease for many seconds.
 func (s *system) elected(owner, identity string) {
 	s.manager = sidecar.ManagerOptions{
 		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
-		Lease: ctrlmanager.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: ctrlmanager.LeaseTimes{Duration: time.Minute, RenewDeadline: 50 * time.Second, RetryPeriod: 200 * time.Millisecond},
 	}
 }
 
