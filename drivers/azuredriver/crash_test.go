@@ -81,7 +81,7 @@ type scenario struct {
 
 // sampleOfCells is how many cells of a scenario the full tier tries, and sampleOfLagging how many it tries again with
 // reads of each kind that lag.
-const sampleOfCells, sampleOfLagging = 10, 6
+const sampleOfCells, sampleOfLagging = 10, 2
 
 // TestCrashMatrix kills the driver at some calls of every RPC, in the soak at every call, and lets the next process go on.
 func TestCrashMatrix(t *testing.T) {

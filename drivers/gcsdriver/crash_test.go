@@ -126,7 +126,7 @@ func TestCrashMatrix(t *testing.T) {
 
 // sampleOfCells is how many cells of a scenario the full tier tries, and sampleOfLagging how many it tries again with
 // reads of each kind that lag.
-const sampleOfCells, sampleOfLagging = 10, 6
+const sampleOfCells, sampleOfLagging = 10, 2
 
 func runMatrix(t *testing.T, on google, scenario scenario, sample int) {
 	t.Helper()

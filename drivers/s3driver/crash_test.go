@@ -60,7 +60,7 @@ type scenario struct {
 // with stale reads, sampleOfReal the number on real stores, and all is more than any scenario has.
 const (
 	sample          = 10
-	sampleOfLagging = 6
+	sampleOfLagging = 2
 	sampleOfReal    = 2
 	all             = math.MaxInt
 )
