@@ -117,7 +117,7 @@ func TestHelmReportsTheReason(t *testing.T) {
 				if strings.Contains(err.Error(), want) {
 					return
 				}
-				problem = fmt.Errorf("error %q lacks %q", err, want)
+				problem = fmt.Errorf("the error has no %q: %w", want, err)
 			}
 			t.Error(problem)
 		})
